@@ -1,0 +1,18 @@
+// One factory a file of ir/ops/; all_ops.cc lists them in the order of docs/ops.md.
+#ifndef HEDDLE_IR_OPS_ALL_OPS_H_
+#define HEDDLE_IR_OPS_ALL_OPS_H_
+
+#include <memory>
+#include <vector>
+
+#include "ir/op.h"
+
+namespace heddle::ir {
+
+using OpList = std::vector<std::unique_ptr<Op>>;
+
+void AddRelu(OpList& ops);
+
+}  // namespace heddle::ir
+
+#endif  // HEDDLE_IR_OPS_ALL_OPS_H_
