@@ -1,0 +1,134 @@
+// Reading target files: every key is checked here or by the device it belongs to, so that a typing error is not
+// silently a default.
+
+#include "driver/target.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <fstream>
+#include <set>
+#include <sstream>
+
+namespace heddle::driver {
+namespace {
+
+using nlohmann::json;
+
+absl::Status Wrong(const std::string& origin, const std::string& what) {
+  return ir::UserError("E-TARGET-002", fmt::format("target {}: {}", origin, what), "see docs/targets.md for the schema");
+}
+
+absl::Status CheckKeys(const json& object, const std::set<std::string>& known, const std::string& origin,
+                       const std::string& where) {
+  for (const auto& [key, value] : object.items()) {
+    if (!known.contains(key)) return Wrong(origin, fmt::format("unknown key '{}' in {}", key, where));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<TargetDevice> ReadDevice(const json& section, const std::string& origin) {
+  if (!section.is_object() || !section.contains("name") || !section["name"].is_string() || !section.contains("kind")) {
+    return Wrong(origin, "a device needs a 'name' and a 'kind'");
+  }
+  TargetDevice device{section["name"], section.value("kind", ""), section.value("optional", false), section};
+  if (device.kind != "cpu" && device.kind != "gpu" && device.kind != "accelerator") {
+    return Wrong(origin, fmt::format("device '{}': kind '{}' is not cpu, gpu or accelerator", device.name, device.kind));
+  }
+  return device;
+}
+
+absl::StatusOr<TargetLink> ReadLink(const json& section, const Target& target, const std::string& origin) {
+  HEDDLE_RETURN_IF_ERROR(CheckKeys(section, {"between", "latency_us", "gb_per_s"}, origin, "a link"));
+  const json between = section.value("between", json::array());
+  if (!between.is_array() || between.size() != 2) return Wrong(origin, "a link needs 'between': [device, device]");
+  TargetLink link{between[0], between[1], section.value("latency_us", 0.0), section.value("gb_per_s", 0.0)};
+  for (const std::string& name : {link.from, link.to}) {
+    const bool known = std::any_of(target.devices.begin(), target.devices.end(), [&](const auto& d) { return d.name == name; });
+    if (!known) return Wrong(origin, fmt::format("a link names device '{}', which the target does not have", name));
+  }
+  if (!(link.latency_us >= 0) || !(link.gb_per_s > 0)) {
+    return Wrong(origin, fmt::format("link {}–{}: latency_us must be >= 0 and gb_per_s > 0", link.from, link.to));
+  }
+  return link;
+}
+
+absl::Status ReadLimits(const json& file, Target& target, const std::string& origin) {
+  if (!file.contains("limits")) return absl::OkStatus();
+  const json& limits = file["limits"];
+  HEDDLE_RETURN_IF_ERROR(CheckKeys(limits, {"lut", "dsp", "bram36"}, origin, "'limits'"));
+  if (limits.contains("lut")) target.max_lut = limits["lut"].get<int64_t>();
+  if (limits.contains("dsp")) target.max_dsp = limits["dsp"].get<int64_t>();
+  if (limits.contains("bram36")) target.max_bram36 = limits["bram36"].get<int64_t>();
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Target> ReadTarget(const json& file, const std::string& origin) {
+  if (!file.is_object()) return Wrong(origin, "the file is not a JSON object");
+  HEDDLE_RETURN_IF_ERROR(CheckKeys(file, {"schema_version", "name", "description", "devices", "links", "limits"}, origin, "the file"));
+  if (file.value("schema_version", 0) != 1) return Wrong(origin, "schema_version must be 1");
+  Target target;
+  target.name = file.value("name", origin);
+  target.description = file.value("description", "");
+  target.json = file;
+  std::set<std::string> names;
+  for (const json& section : file.value("devices", json::array())) {
+    HEDDLE_ASSIGN_OR_RETURN(TargetDevice device, ReadDevice(section, origin));
+    if (!names.insert(device.name).second) return Wrong(origin, fmt::format("two devices are called '{}'", device.name));
+    target.devices.push_back(std::move(device));
+  }
+  const bool has_cpu = std::any_of(target.devices.begin(), target.devices.end(), [](const auto& d) { return d.kind == "cpu"; });
+  if (!has_cpu) return Wrong(origin, "a target needs a CPU: it is the host");
+  for (const json& section : file.value("links", json::array())) {
+    HEDDLE_ASSIGN_OR_RETURN(TargetLink link, ReadLink(section, target, origin));
+    target.links.push_back(std::move(link));
+  }
+  HEDDLE_RETURN_IF_ERROR(ReadLimits(file, target, origin));
+  return target;
+}
+
+const TargetLink* Direct(const std::vector<TargetLink>& links, const std::string& a, const std::string& b) {
+  for (const TargetLink& link : links) {
+    if ((link.from == a && link.to == b) || (link.from == b && link.to == a)) return &link;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+TargetLink Target::LinkBetween(const std::string& from, const std::string& to) const {
+  if (const TargetLink* link = Direct(links, from, to)) return {from, to, link->latency_us, link->gb_per_s};
+  const auto host = std::find_if(devices.begin(), devices.end(), [](const auto& d) { return d.kind == "cpu"; });
+  const TargetLink* first = Direct(links, from, host->name);
+  const TargetLink* second = Direct(links, host->name, to);
+  if (first && second) {
+    return {from, to, first->latency_us + second->latency_us, 1 / (1 / first->gb_per_s + 1 / second->gb_per_s)};
+  }
+  return {from, to, 0, 1e6};  // no link named: the devices share memory and caches
+}
+
+absl::StatusOr<Target> ParseTarget(const std::string& json_text, const std::string& origin) {
+  try {
+    return ReadTarget(json::parse(json_text), origin);
+  } catch (const json::exception& error) {
+    return Wrong(origin, error.what());
+  }
+}
+
+absl::StatusOr<Target> LoadTarget(const std::string& name_or_path) {
+  std::string names;
+  for (const Preset& preset : Presets()) {
+    if (name_or_path == preset.name) return ParseTarget(preset.json, preset.name);
+    names += fmt::format("{}{}", names.empty() ? "" : ", ", preset.name);
+  }
+  std::ifstream file(name_or_path);
+  if (!file) {
+    return ir::UserError("E-TARGET-001", fmt::format("no target preset or file is called '{}'", name_or_path),
+                         fmt::format("use one of {}, or the path of a target file", names));
+  }
+  std::stringstream text;
+  text << file.rdbuf();
+  return ParseTarget(text.str(), name_or_path);
+}
+
+}  // namespace heddle::driver

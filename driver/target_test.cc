@@ -1,0 +1,40 @@
+// Target files: every preset loads, links resolve through the host, and mistakes are named.
+
+#include "driver/target.h"
+
+#include <gtest/gtest.h>
+
+namespace heddle::driver {
+namespace {
+
+TEST(Target, EveryPresetLoadsUnderItsName) {
+  EXPECT_GE(Presets().size(), 4u);
+  for (const Preset& preset : Presets()) {
+    auto target = LoadTarget(preset.name);
+    ASSERT_TRUE(target.ok()) << target.status().message();
+    EXPECT_EQ(target->name, preset.name);
+    EXPECT_FALSE(target->devices.empty());
+  }
+}
+
+TEST(Target, LinkThroughTheHostAddsLatencies) {
+  auto target = ParseTarget(R"({"schema_version":1,"name":"t","devices":[{"name":"c","kind":"cpu"},{"name":"g","kind":"gpu"},
+    {"name":"a","kind":"accelerator"}],"links":[{"between":["c","g"],"latency_us":3,"gb_per_s":2},
+    {"between":["a","c"],"latency_us":1,"gb_per_s":2}]})", "t");
+  ASSERT_TRUE(target.ok()) << target.status().message();
+  const TargetLink link = target->LinkBetween("g", "a");
+  EXPECT_DOUBLE_EQ(link.latency_us, 4);
+  EXPECT_DOUBLE_EQ(link.gb_per_s, 1);
+}
+
+TEST(Target, MistakesAreNamed) {
+  auto message = [](const char* text) { return std::string(ParseTarget(text, "t").status().message()); };
+  EXPECT_NE(message("{").find("E-TARGET-002"), std::string::npos);
+  EXPECT_NE(message(R"({"schema_version":1,"devices":[]})").find("needs a CPU"), std::string::npos);
+  EXPECT_NE(message(R"({"schema_version":1,"devices":[{"name":"c","kind":"tpu"}]})").find("tpu"), std::string::npos);
+  EXPECT_NE(message(R"({"schema_version":1,"divices":[]})").find("divices"), std::string::npos);
+  EXPECT_EQ(ir::ErrorCode(LoadTarget("no-such-target").status()), "E-TARGET-001");
+}
+
+}  // namespace
+}  // namespace heddle::driver
