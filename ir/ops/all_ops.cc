@@ -13,6 +13,14 @@ struct Registry {
 
   Registry() {
     AddRelu(ops);
+    AddQuantizeLinear(ops);
+    AddQLinear(ops);
+    AddQConv(ops);
+    AddQMatMul(ops);
+    AddQElementwise(ops);
+    AddQPool(ops);
+    AddQLut(ops);
+    AddQSoftmax(ops);
     for (const auto& op : ops) by_name[op->name()] = op.get();
   }
 };

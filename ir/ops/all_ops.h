@@ -13,6 +13,16 @@ using OpList = std::vector<std::unique_ptr<Op>>;
 
 void AddRelu(OpList& ops);
 
+// Integer ops.
+void AddQuantizeLinear(OpList& ops);
+void AddQLinear(OpList& ops);
+void AddQConv(OpList& ops);
+void AddQMatMul(OpList& ops);
+void AddQElementwise(OpList& ops);
+void AddQPool(OpList& ops);
+void AddQLut(OpList& ops);
+void AddQSoftmax(OpList& ops);
+
 }  // namespace heddle::ir
 
 #endif  // HEDDLE_IR_OPS_ALL_OPS_H_
