@@ -102,8 +102,11 @@ std::vector<TensorExpr> FuseStages(std::vector<TensorExpr> stages, const std::ve
 //   E-LOOPS-001 where a stage reads a buffer that is neither parameter, table nor an earlier output.
 absl::StatusOr<Function> LowerToFunction(std::string name, const std::vector<TensorExpr>& stages, std::vector<Param> params);
 
-// The loops of one stage.
-Stmt LowerStage(const TensorExpr& stage);
+// The loops of one stage, with fresh variables named `prefix` + i0, i1, … and r0, r1, … for reduction axes.
+Stmt LowerStage(const TensorExpr& stage, const std::string& prefix = "");
+
+// output[indices] = value with values that are used several times bound by Let (never evaluating what was not evaluated before).
+Stmt StoreWithLets(const Buffer& output, std::vector<Expr> indices, const Expr& value);
 
 }  // namespace heddle::ir::loops
 
