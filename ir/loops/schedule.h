@@ -35,10 +35,17 @@ class Schedule {
   // loop -> (outer, inner) with inner extent `factor`; value = outer * factor + inner. 1 <= factor. After kPeel the
   // returned pair names the main nest (the rest is a serial loop `<name>_tail`).
   absl::StatusOr<std::pair<Expr, Expr>> Split(const Expr& loop, int64_t factor, Tail tail = Tail::kGuard);
-  // Puts the perfectly nested loops in the given order (they may be listed partially: the others keep their places).
+  // Puts the perfectly nested loops in the given order (they may be listed partially: the others keep their places). Legal where
+  // no two iterations conflict, or only as updates of one sum, product, minimum or maximum (a float sum may then round otherwise,
+  // within the op's bound; integers are exact).
   absl::Status Reorder(const std::vector<Expr>& order);
   // Two perfectly nested loops become one; value = outer * extent(inner) + inner.
   absl::StatusOr<Expr> Fuse(const Expr& outer, const Expr& inner);
+
+  // Moves a loop with independent iterations inwards, into every statement of its body: temporaries inside get one element
+  // per iteration, and `for v { s1; for r { s2 } }` becomes `for v { s1 }; for r { for v' { s2 } }` (register blocking: a tile
+  // of sums that advances together). Returns the variables of the innermost loops that result.
+  absl::StatusOr<std::vector<Expr>> Interleave(const Expr& loop);
 
   absl::Status Unroll(const Expr& loop);
   // Iterations must be independent. Temporaries allocated inside get a lane dimension.
@@ -66,6 +73,10 @@ class Schedule {
 
 // True where no iteration of `loop` (a kFor) reads or writes what another one writes; conservative.
 bool IterationsAreIndependent(const Stmt& loop);
+
+// True where two iterations of the nest around `body` that touch the same element (one of them writing) have the same value of
+// `var`, whatever the `free` variables (extents given) are; other variables are fixed.
+bool ConflictOnlyAtEqual(const Expr& var, const Stmt& body, const std::vector<std::pair<Expr, int64_t>>& free);
 
 }  // namespace heddle::ir::loops
 
