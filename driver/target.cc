@@ -10,6 +10,8 @@
 #include <set>
 #include <sstream>
 
+#include "driver/presets.h"
+
 namespace heddle::driver {
 namespace {
 
@@ -87,6 +89,8 @@ absl::StatusOr<Target> ReadTarget(const json& file, const std::string& origin) {
   return target;
 }
 
+std::string PresetName(const EmbeddedFile& file) { return file.name.substr(0, file.name.rfind('.')); }
+
 const TargetLink* Direct(const std::vector<TargetLink>& links, const std::string& a, const std::string& b) {
   for (const TargetLink& link : links) {
     if ((link.from == a && link.to == b) || (link.from == b && link.to == a)) return &link;
@@ -115,16 +119,20 @@ absl::StatusOr<Target> ParseTarget(const std::string& json_text, const std::stri
   }
 }
 
+std::vector<std::string> PresetNames() {
+  std::vector<std::string> names;
+  for (const EmbeddedFile& file : presets::EmbeddedFiles()) names.push_back(PresetName(file));
+  return names;
+}
+
 absl::StatusOr<Target> LoadTarget(const std::string& name_or_path) {
-  std::string names;
-  for (const Preset& preset : Presets()) {
-    if (name_or_path == preset.name) return ParseTarget(preset.json, preset.name);
-    names += fmt::format("{}{}", names.empty() ? "" : ", ", preset.name);
+  for (const EmbeddedFile& file : presets::EmbeddedFiles()) {
+    if (name_or_path == PresetName(file)) return ParseTarget(file.text, name_or_path);
   }
   std::ifstream file(name_or_path);
   if (!file) {
     return ir::UserError("E-TARGET-001", fmt::format("no target preset or file is called '{}'", name_or_path),
-                         fmt::format("use one of {}, or the path of a target file", names));
+                         fmt::format("use one of {}, or the path of a target file", fmt::join(PresetNames(), ", ")));
   }
   std::stringstream text;
   text << file.rdbuf();

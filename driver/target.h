@@ -40,11 +40,7 @@ struct Target {
 absl::StatusOr<Target> LoadTarget(const std::string& name_or_path);
 absl::StatusOr<Target> ParseTarget(const std::string& json_text, const std::string& origin);
 
-struct Preset {
-  const char* name;
-  const char* json;
-};
-const std::vector<Preset>& Presets();  // generated from driver/targets/*.json
+std::vector<std::string> PresetNames();
 
 }  // namespace heddle::driver
 

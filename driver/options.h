@@ -1,0 +1,46 @@
+// What the command line can say, as a value.
+#ifndef HEDDLE_DRIVER_OPTIONS_H_
+#define HEDDLE_DRIVER_OPTIONS_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "driver/talk.h"
+
+namespace heddle::driver {
+
+struct TalkOptions {
+  Verbosity verbosity = Verbosity::kNormal;
+  ColorMode color = ColorMode::kAuto;
+};
+
+enum class VerifyMode {
+  kAll,   // the plan, and the whole graph on every device of the target and on an OpenCL device where there is one
+  kPlan,  // the plan against the reference interpreter
+  kNone,
+};
+
+struct RunOptions {
+  std::string model;                // path of an .onnx file or of a textual IR (.ir)
+  std::string target = "zynq7020";  // preset or path
+  std::vector<std::string> inputs;  // FILE.npz | NAME=FILE.npy | random:SEED; none: random:0
+  std::vector<std::string> shapes;  // NAME=1,3,224,224
+  std::string out = "heddle-out";
+  std::string objective = "latency";
+  std::vector<std::string> devices;  // names or kinds allowed; empty: all of the target
+  VerifyMode verify = VerifyMode::kAll;
+  bool compile_only = false;  // stop before anything runs
+  bool json = false;          // report.json on stdout instead of the text report
+  bool strict = false;        // exit 4 where the target's limits are missed
+  int64_t max_luts = 0;       // 0: the target's limit
+  int threads = 1;            // of the CPU device
+  double time_limit_s = 10;   // of the partitioner
+  std::string waves;          // "", "all", "START:END" in cycles, or a node's name
+  bool hls = true;            // C simulation of the HLS C++
+  TalkOptions talk;
+};
+
+}  // namespace heddle::driver
+
+#endif  // HEDDLE_DRIVER_OPTIONS_H_
