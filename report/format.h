@@ -1,0 +1,30 @@
+// Numbers and names as people read them; the same in text and HTML.
+#ifndef HEDDLE_REPORT_FORMAT_H_
+#define HEDDLE_REPORT_FORMAT_H_
+
+#include <cstdint>
+#include <string>
+
+namespace heddle::report {
+
+std::string FormatUs(double us);            // "3.21 us", "1.25 ms", "2.10 s"
+std::string FormatCount(double count);      // "812", "12.5 M"
+std::string FormatBytes(double bytes);      // "812 B", "1.25 MB" (powers of 1000)
+std::string FormatThousands(int64_t value); // "48,213"
+std::string FormatPercent(double percent);  // "0 %", "0.031 %", "62.1 %"
+
+// (actual - predicted) / predicted, "+1.6 %"; "" where predicted is 0.
+std::string FormatDeviation(double predicted, double actual);
+
+// The name with control bytes replaced by '?', so that a model cannot write escape sequences to a terminal.
+std::string Printable(const std::string& name);
+
+// At most `width` bytes, cut in the middle: "layer1/…/conv" as "layer1..conv".
+std::string Shorten(const std::string& name, size_t width);
+
+// For HTML text and attribute values: & < > " '; control bytes become '?', bytes that are no UTF-8 too.
+std::string EscapeHtml(const std::string& text);
+
+}  // namespace heddle::report
+
+#endif  // HEDDLE_REPORT_FORMAT_H_
