@@ -93,17 +93,17 @@ std::string ScriptText(const SimulationRequest& request, const fs::path& folder)
   const MemoryConfig& m = request.memory;
   std::string text = fmt::format(
       "beat_bytes {}\nlatency_cycles {}\nbytes_per_cycle {}\nmax_reads {}\nmax_writes {}\nbanks {}\nrow_bytes {}\nrow_miss_cycles {}\n"
-      "refresh_interval_cycles {}\nrefresh_cycles {}\nstall_probability {}\nseed {}\ndram_bytes {}\nimage {}\nbase {}\nprogram {}\nmax_cycles {}\n",
+      "refresh_interval_cycles {}\nrefresh_cycles {}\nstall_probability {}\nseed {}\ndram_bytes {}\nimage {}\nbase {}\nmax_cycles {}\n",
       m.beat_bytes, m.latency_cycles, m.bytes_per_cycle, m.max_reads, m.max_writes, m.banks, m.row_bytes, m.row_miss_cycles,
       m.refresh_interval_cycles, m.refresh_cycles, m.stall_probability, m.seed, request.image->size(), "image.bin", request.base,
-      request.program_address, request.max_cycles);
+      request.max_cycles);
   if (!request.wave_file.empty()) {
     text += fmt::format("waves {} {} {}\n", (folder / "wave.fst").string(), request.wave_start_cycle, request.wave_end_cycle);
   }
   for (const auto& [name, offset] : request.registers) text += fmt::format("register {} {}\n", name, offset);
   for (size_t j = 0; j < request.jobs.size(); ++j) {
-    text += "job\n";
     const SimulationJob& job = request.jobs[j];
+    text += fmt::format("job {}\n", job.program_address);
     for (size_t i = 0; i < job.pokes.size(); ++i) text += fmt::format("poke {} poke_{}_{}.bin\n", job.pokes[i].first, j, i);
     for (size_t i = 0; i < job.dumps.size(); ++i) text += fmt::format("dump {} {} dump_{}_{}.bin\n", job.dumps[i].first, job.dumps[i].second, j, i);
   }

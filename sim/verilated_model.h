@@ -15,8 +15,9 @@
 
 namespace heddle::sim {
 
-// One run of a program. Bytes and addresses are those of the simulated DRAM, whose byte 0 is address 0.
+// One run of a program. Addresses of pokes and dumps are those of the simulated DRAM, whose byte 0 is address 0.
 struct SimulationJob {
+  uint64_t program_address = 0;  // bytes from the base
   std::vector<std::pair<uint64_t, std::vector<uint8_t>>> pokes;  // written before the start
   std::vector<std::pair<uint64_t, uint64_t>> dumps;              // address and size, read after the end
 };
@@ -43,7 +44,6 @@ struct SimulationResult {
 struct SimulationRequest {
   const std::vector<uint8_t>* image = nullptr;  // initial DRAM; the memory is as large as this
   uint64_t base = 0;             // base register
-  uint64_t program_address = 0;  // bytes from the base
   MemoryConfig memory;
   std::vector<std::pair<std::string, uint32_t>> registers;  // counters and control registers: name and byte offset
   std::vector<SimulationJob> jobs;

@@ -28,12 +28,12 @@ using heddle::sim::MemoryConfig;
 
 struct Poke { uint64_t address; std::string file; };
 struct Dump { uint64_t address; uint64_t size; std::string file; };
-struct Job { std::vector<Poke> pokes; std::vector<Dump> dumps; };
+struct Job { uint64_t program = 0; std::vector<Poke> pokes; std::vector<Dump> dumps; };
 struct Event { int unit; int tag; uint64_t start, end; };
 
 struct Script {
   MemoryConfig memory;
-  uint64_t dram_bytes = 0, base = 0, program = 0, max_cycles = 2000000000ull, hang_cycles = 200000;
+  uint64_t dram_bytes = 0, base = 0, max_cycles = 2000000000ull, hang_cycles = 200000;
   std::string image, wave_file;
   uint64_t wave_start = 0, wave_end = 0;
   std::map<std::string, uint32_t> registers;
@@ -68,12 +68,11 @@ bool ReadScript(const char* path, Script& script) {
     else if (word == "dram_bytes") in >> script.dram_bytes;
     else if (word == "image") in >> script.image;
     else if (word == "base") in >> script.base;
-    else if (word == "program") in >> script.program;
     else if (word == "max_cycles") in >> script.max_cycles;
     else if (word == "hang_cycles") in >> script.hang_cycles;
     else if (word == "waves") in >> script.wave_file >> script.wave_start >> script.wave_end;
     else if (word == "register") { std::string name; uint32_t offset = 0; in >> name >> offset; script.registers[name] = offset; }
-    else if (word == "job") script.jobs.emplace_back();
+    else if (word == "job") { script.jobs.emplace_back(); in >> script.jobs.back().program; }
     else if (word == "poke") { Poke poke; in >> poke.address >> poke.file; script.jobs.back().pokes.push_back(poke); }
     else if (word == "dump") { Dump dump; in >> dump.address >> dump.size >> dump.file; script.jobs.back().dumps.push_back(dump); }
     else return false;
@@ -120,7 +119,7 @@ class Simulator {
     const uint64_t read_before = memory_.bytes_read(), written_before = memory_.bytes_written();
     Write("base_low", static_cast<uint32_t>(script_.base));
     Write("base_high", static_cast<uint32_t>(script_.base >> 32));
-    Write("program", static_cast<uint32_t>(script_.program));
+    Write("program", static_cast<uint32_t>(job.program));
     Write("control", 3);  // start, interrupt enabled
     const uint64_t start = cycle_;
     last_activity_ = cycle_;
