@@ -81,8 +81,11 @@ std::string Printable(const std::string& name) {
 
 std::string Shorten(const std::string& name, size_t width) {
   if (name.size() <= width || width < 6) return name;
-  const size_t head = (width - 2) / 2;
-  return name.substr(0, head) + ".." + name.substr(name.size() - (width - 2 - head));
+  size_t head = (width - 2) / 2;
+  size_t tail = name.size() - (width - 2 - head);
+  while (head > 0 && static_cast<unsigned char>(name[head]) >> 6 == 2) --head;
+  while (tail < name.size() && static_cast<unsigned char>(name[tail]) >> 6 == 2) ++tail;
+  return name.substr(0, head) + ".." + name.substr(tail);
 }
 
 std::string EscapeHtml(const std::string& text) {

@@ -19,7 +19,7 @@ std::string FormatDeviation(double predicted, double actual);
 // The name with control bytes replaced by '?', so that a model cannot write escape sequences to a terminal.
 std::string Printable(const std::string& name);
 
-// At most `width` bytes, cut in the middle: "layer1/…/conv" as "layer1..conv".
+// At most `width` bytes, cut in the middle: "layer1/…/conv" as "layer1..conv"; never cuts a UTF-8 sequence in two.
 std::string Shorten(const std::string& name, size_t width);
 
 // For HTML text and attribute values: & < > " '; control bytes become '?', bytes that are no UTF-8 too.
