@@ -33,6 +33,8 @@ double Op::ErrorBound(const NodeContext& context, double reference) const {
   return 1e-5 * std::abs(reference) + 1e-6;
 }
 
+double Op::SummationBound(const NodeContext&, std::span<const Tensor* const>) const { return 0; }
+
 absl::Status InferNodeTypes(Graph& graph, NodeId id) {
   const Node& node = graph.node(id);
   const Op* op = FindOp(node.op);

@@ -88,6 +88,10 @@ class Op {
   virtual OpWork Work(const NodeContext& context) const;  // default: bytes of inputs and outputs, one op per output element
   // Largest |device - reference| allowed for one output element of a float op, given the reference value.
   virtual double ErrorBound(const NodeContext& context, double reference) const;
+  // What a reduction may add on top for these inputs (as for Evaluate): K terms t summed in any order with unit roundoff u err by at
+  // most K·u·Σ|t|. One number that holds for every output element; 0 for ops that sum nothing. A device passes where
+  // |device - reference| <= ErrorBound(context, reference) + SummationBound(context, inputs).
+  virtual double SummationBound(const NodeContext& context, std::span<const Tensor* const> inputs) const;
   // A seeded random instance for tests, all attributes exercised; nullopt where the op is only tested in models.
   virtual std::optional<RandomCase> Sample(Random& random) const { (void)random; return std::nullopt; }
 };

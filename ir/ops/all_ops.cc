@@ -12,7 +12,15 @@ struct Registry {
   std::map<std::string_view, const Op*> by_name;
 
   Registry() {
-    AddRelu(ops);
+    AddConv(ops);
+    AddMatMul(ops);
+    AddPool(ops);
+    AddUnary(ops);
+    AddBinary(ops);
+    AddVariadic(ops);
+    AddReshape(ops);
+    AddRearrange(ops);
+    AddJoin(ops);
     AddQuantizeLinear(ops);
     AddQLinear(ops);
     AddQConv(ops);

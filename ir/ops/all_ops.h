@@ -11,7 +11,16 @@ namespace heddle::ir {
 
 using OpList = std::vector<std::unique_ptr<Op>>;
 
-void AddRelu(OpList& ops);
+// Float and movement ops.
+void AddConv(OpList& ops);
+void AddMatMul(OpList& ops);
+void AddPool(OpList& ops);
+void AddUnary(OpList& ops);
+void AddBinary(OpList& ops);
+void AddVariadic(OpList& ops);
+void AddReshape(OpList& ops);
+void AddRearrange(OpList& ops);
+void AddJoin(OpList& ops);
 
 // Integer ops.
 void AddQuantizeLinear(OpList& ops);
