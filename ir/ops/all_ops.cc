@@ -21,6 +21,13 @@ struct Registry {
     AddReshape(ops);
     AddRearrange(ops);
     AddJoin(ops);
+    AddSlice(ops);
+    AddSoftmax(ops);
+    AddReduce(ops);
+    AddNormalise(ops);
+    AddGenerate(ops);
+    AddResize(ops);
+    AddConvTranspose(ops);
     AddQuantizeLinear(ops);
     AddQLinear(ops);
     AddQConv(ops);

@@ -21,6 +21,13 @@ void AddVariadic(OpList& ops);
 void AddReshape(OpList& ops);
 void AddRearrange(OpList& ops);
 void AddJoin(OpList& ops);
+void AddSlice(OpList& ops);
+void AddSoftmax(OpList& ops);
+void AddReduce(OpList& ops);
+void AddNormalise(OpList& ops);
+void AddGenerate(OpList& ops);
+void AddResize(OpList& ops);
+void AddConvTranspose(OpList& ops);
 
 // Integer ops.
 void AddQuantizeLinear(OpList& ops);
