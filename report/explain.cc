@@ -69,8 +69,8 @@ class Story {
     Line("why", Printable(node_.why));
     for (const Alternative& other : node_.alternatives) Elsewhere(other);
     for (const auto& [device, refusal] : node_.not_on) {
-      Line("not on " + Printable(device), Printable(refusal.code.empty() ? refusal.text
-                                                                        : refusal.code + ": " + refusal.text));
+      Line("not on " + Printable(device),
+           Printable(refusal.code.empty() ? refusal.text : refusal.code + ": " + refusal.text));
     }
     Line("reads", Joined(node_.inputs));
     Line("read by", Joined(Readers()));

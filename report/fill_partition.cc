@@ -6,6 +6,9 @@
 #include <algorithm>
 #include <cmath>
 #include <set>
+#include <utility>
+
+#include "report/format.h"
 
 namespace heddle::report {
 namespace {
@@ -104,8 +107,7 @@ class Filler {
       node.not_on[device] = {"", "the device's capacity or its limit of regions is used up by the other nodes"};
       return;
     }
-    node.alternatives.push_back(
-        {device, move.cost_us, move.transfer_delta_us, move.launch_delta_us, move.delta_us});
+    node.alternatives.push_back({device, move.cost_us, move.transfer_delta_us, move.launch_delta_us, move.delta_us});
     if (move.flips_if.empty()) return;
     Flip flip{device, move.flips_if, std::nullopt, move.flip_cost_us};
     if (move.flip_bandwidth_bytes_per_us) flip.bandwidth_gb_s = *move.flip_bandwidth_bytes_per_us / 1000;
@@ -116,24 +118,24 @@ class Filler {
     if (node.alternatives.empty()) {
       return fmt::format("Only {} takes it{}.", node.device, node.not_on.empty() ? "; there is no other device" : "");
     }
-    const Alternative& next = *std::min_element(
-        node.alternatives.begin(), node.alternatives.end(),
-        [](const Alternative& a, const Alternative& b) { return a.delta_us < b.delta_us; });
+    const Alternative& next =
+        *std::min_element(node.alternatives.begin(), node.alternatives.end(),
+                          [](const Alternative& a, const Alternative& b) { return a.delta_us < b.delta_us; });
     const auto own = node.costs_us.find(node.device);
     const double own_us = own == node.costs_us.end() ? 0 : own->second;
     if (next.delta_us < 1e-9) {
       return fmt::format("{} and {} cost the plan the same.", node.device, next.device);
     }
-    std::string text = fmt::format("Here it takes {:.3g} us; on {} {:.3g} us", own_us, next.device, next.cost_us);
-    if (std::abs(next.transfer_delta_us) > 1e-9) {
-      text += fmt::format(", with {:.3g} us {} transfers", std::abs(next.transfer_delta_us),
-                          next.transfer_delta_us > 0 ? "more" : "fewer");
+    std::string text = fmt::format("Here it takes {}; on {} {}", FormatUs(own_us), next.device, FormatUs(next.cost_us));
+    const char* separator = ", with";
+    for (const auto& [delta_us, what] :
+         {std::pair{next.transfer_delta_us, "transfers"}, {next.launch_delta_us, "launches"}}) {
+      if (std::abs(delta_us) < 1e-9) continue;
+      text +=
+          fmt::format("{} {} {} of {}", separator, FormatUs(std::abs(delta_us)), delta_us > 0 ? "more" : "less", what);
+      separator = " and";
     }
-    if (std::abs(next.launch_delta_us) > 1e-9) {
-      text += fmt::format(" and {:.3g} us {} launches", std::abs(next.launch_delta_us),
-                          next.launch_delta_us > 0 ? "more" : "fewer");
-    }
-    return text + fmt::format(": the plan would take {:.3g} us longer.", next.delta_us);
+    return text + fmt::format(": the plan would take {} longer.", FormatUs(next.delta_us));
   }
 
   void FillRegions() {
@@ -154,8 +156,21 @@ class Filler {
     }
   }
 
+  // In the order in which the tensors are made.
   void FillTransfers() {
-    for (const part::Transfer& from : result_.evaluation.transfers) {
+    std::vector<int> position(problem_.nodes.size());
+    int next = 0;
+    for (const part::Region& region : result_.evaluation.regions) {
+      for (int node : region.nodes) position[node] = ++next;
+    }
+    auto made = [&](const part::Transfer& transfer) {
+      const int producer = problem_.tensors[transfer.tensor].producer;
+      return producer < 0 ? 0 : position[producer];
+    };
+    std::vector<part::Transfer> transfers = result_.evaluation.transfers;
+    std::stable_sort(transfers.begin(), transfers.end(),
+                     [&](const part::Transfer& a, const part::Transfer& b) { return made(a) < made(b); });
+    for (const part::Transfer& from : transfers) {
       report_.partition.transfers.push_back({problem_.tensors[from.tensor].name, DeviceName(from.from),
                                              DeviceName(from.to), std::llround(from.bytes), from.us});
     }

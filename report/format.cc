@@ -71,6 +71,12 @@ std::string FormatDeviation(double predicted, double actual) {
   return (percent >= 0 ? "+" : "") + Digits(percent) + " %";
 }
 
+std::string Words(const std::string& counter) {
+  std::string words = counter;
+  std::replace(words.begin(), words.end(), '_', ' ');
+  return words;
+}
+
 std::string Printable(const std::string& name) {
   std::string result = name;
   for (char& c : result) {

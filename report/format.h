@@ -7,14 +7,17 @@
 
 namespace heddle::report {
 
-std::string FormatUs(double us);            // "3.21 us", "1.25 ms", "2.10 s"
-std::string FormatCount(double count);      // "812", "12.5 M"
-std::string FormatBytes(double bytes);      // "812 B", "1.25 MB" (powers of 1000)
-std::string FormatThousands(int64_t value); // "48,213"
-std::string FormatPercent(double percent);  // "0 %", "0.031 %", "62.1 %"
+std::string FormatUs(double us);             // "3.21 us", "1.25 ms", "2.10 s"
+std::string FormatCount(double count);       // "812", "12.5 M"
+std::string FormatBytes(double bytes);       // "812 B", "1.25 MB" (powers of 1000)
+std::string FormatThousands(int64_t value);  // "48,213"
+std::string FormatPercent(double percent);   // "0 %", "0.031 %", "62.1 %"
 
 // (actual - predicted) / predicted, "+1.6 %"; "" where predicted is 0.
 std::string FormatDeviation(double predicted, double actual);
+
+// A counter's name as words: "waiting_for_load" is "waiting for load".
+std::string Words(const std::string& counter);
 
 // The name with control bytes replaced by '?', so that a model cannot write escape sequences to a terminal.
 std::string Printable(const std::string& name);

@@ -83,8 +83,7 @@ class Drawing {
         std::vector<int>& layer = layers_[down ? step : layers_.size() - 1 - step];
         std::vector<std::pair<double, int>> order;
         for (int item : layer) order.emplace_back(Mean(down ? items_[item].above : items_[item].below, item), item);
-        std::stable_sort(order.begin(), order.end(),
-                         [](const auto& a, const auto& b) { return a.first < b.first; });
+        std::stable_sort(order.begin(), order.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
         for (size_t at = 0; at < layer.size(); ++at) {
           layer[at] = order[at].second;
           items_[layer[at]].center = static_cast<double>(at) - (layer.size() - 1) / 2.0;

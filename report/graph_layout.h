@@ -24,8 +24,8 @@ struct LayoutOptions {
 struct Layout {
   double width = 0;
   double height = 0;
-  std::vector<Point> nodes;              // upper left corners
-  std::vector<std::vector<Point>> edges; // from the source's lower middle through bends to the target's upper middle
+  std::vector<Point> nodes;               // upper left corners
+  std::vector<std::vector<Point>> edges;  // from the source's lower middle through bends to the target's upper middle
 };
 
 // `edges`: (from, to) with from ≠ to, free of cycles; an edge on a cycle is drawn as if it were the other way round.

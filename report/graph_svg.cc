@@ -93,8 +93,7 @@ class Picture {
         "<text x=\"{7:.1f}\" y=\"{10:.1f}\" class=\"op\">{11}</text>"
         "<text x=\"{12:.1f}\" y=\"{10:.1f}\" class=\"time\">{13}</text></g>\n",
         Class(node.device), index, tip, x, y, options_.node_width, options_.node_height, x + 12, y + 19,
-        EscapeHtml(Shorten(node.name, 25)), y + 36, EscapeHtml(Shorten(op, 17)),
-        x + options_.node_width - 10, time);
+        EscapeHtml(Shorten(node.name, 25)), y + 36, EscapeHtml(Shorten(op, 17)), x + options_.node_width - 10, time);
   }
 
   const Report& report_;

@@ -1,5 +1,5 @@
-// index.html: one file with style, script, drawings and data inside, so that it opens from a mail or an archive and asks
-// the network for nothing. Drawings and tables are markup made here (they show without script too); page.js adds
+// index.html: one file with style, script, drawings and data inside, so that it opens from a mail or an archive and
+// asks the network for nothing. Drawings and tables are markup made here (they show without script too); page.js adds
 // sorting, tooltips and the details of a node, which it reads from the embedded report.json as text, never as markup.
 #include <fmt/format.h>
 
@@ -73,10 +73,11 @@ std::string Facts(const Report& report) {
     const Accelerator& a = *report.accelerator;
     const int64_t cycles = a.cycles_simulated > 0 ? a.cycles_simulated : a.cycles_estimated;
     html += Card("accelerator busy", FormatPercent(100 * a.utilisation),
-                 fmt::format("{} cycles {}", FormatThousands(cycles), a.cycles_simulated > 0 ? "simulated" : "estimated"));
+                 FormatThousands(cycles) + " cycles " + (a.cycles_simulated > 0 ? "simulated" : "estimated"));
   }
-  html += Card("partition", report.partition.gap_percent == 0 ? "optimal" : FormatPercent(report.partition.gap_percent) + " gap",
-               fmt::format("bound {}, {}", FormatUs(report.partition.lower_bound_us), EscapeHtml(report.partition.solver)));
+  const Partition& p = report.partition;
+  html += Card("partition", p.gap_percent == 0 ? "optimal" : FormatPercent(p.gap_percent) + " gap",
+               fmt::format("bound {}, {}", FormatUs(p.lower_bound_us), EscapeHtml(p.solver)));
   return html + "</div>\n";
 }
 
@@ -103,7 +104,7 @@ std::string TimeBar(const Report& report) {
   std::string html = "<section><h2>Where the time goes</h2>" + bar + "</div>" + legend + "</ul>";
   const Bottleneck& b = report.bottleneck;
   if (!b.what.empty()) {
-    html += fmt::format("<p class=\"bind\"><b>Bottleneck:</b> {}, {} of the time. {}.</p>", EscapeHtml(b.what),
+    html += fmt::format("<p class=\"bind\"><b>Bottleneck:</b> {}, {} of the time; {}.</p>", EscapeHtml(b.what),
                         FormatPercent(b.share_percent), EscapeHtml(b.knob));
   }
   for (const std::string& note : report.notes) html += "<p class=\"note\">" + EscapeHtml(note) + "</p>";
@@ -112,54 +113,78 @@ std::string TimeBar(const Report& report) {
 
 const char* const kGlossary =
     "<section><details><summary>What the words mean</summary><dl class=\"words\">"
-    "<div><dt>region</dt><dd>Nodes that one launch runs on one device, without a path that leaves and returns.</dd></div>"
+    "<div><dt>region</dt><dd>Nodes that one launch runs on one device, without a path that leaves and returns."
+    "</dd></div>"
     "<div><dt>predicted</dt><dd>The cost with which the partitioner decided, before anything ran.</dd></div>"
     "<div><dt>found</dt><dd>What the run gave: simulated cycles of the RTL, or the wall clock.</dd></div>"
-    "<div><dt>measured, simulated, modelled, assumed</dt><dd>Where a number comes from: the wall clock of this machine, "
+    "<div><dt>measured, simulated, modelled, assumed</dt><dd>Where a number comes from: the wall clock of this "
+    "machine, "
     "RTL cycles, a cost model, or the target's description.</dd></div>"
-    "<div><dt>utilisation</dt><dd>Multiply-accumulates done over cycles times the most that fit in a cycle, from the first "
-    "instruction to the last byte stored.</dd></div>"
-    "<div><dt>lower bound, gap</dt><dd>No placement can be predicted to cost less than the bound; a gap of 0 % proves that "
-    "this one is the best for these costs.</dd></div>"
+    "<div><dt>utilisation</dt><dd>Multiply-accumulates done over cycles times the most that fit in a cycle, from "
+    "the first instruction to the last byte stored.</dd></div>"
+    "<div><dt>lower bound, gap</dt><dd>No placement can be predicted to cost less than the bound; a gap of 0 % proves "
+    "that this one is the best for these costs.</dd></div>"
     "<div><dt>on its own</dt><dd>What changes if this node alone moves while all others stay.</dd></div>"
     "</dl></details></section>\n";
 
 const char* const kLogo =
     "<svg class=\"logo\" viewBox=\"0 0 28 28\" width=\"28\" height=\"28\" aria-hidden=\"true\">"
-    "<path d=\"M4 3v22M11 3v22M18 3v22M25 3v22\"/><path class=\"weft\" d=\"M1 8h5M9 8h11M23 8h4M1 15h12M16 15h11M1 22h5M9 "
+    "<path d=\"M4 3v22M11 3v22M18 3v22M25 3v22\"/><path class=\"weft\" d=\"M1 8h5M9 8h11M23 8h4M1 15h12M16 15h11M1 "
+    "22h5M9 "
     "22h11M23 22h4\"/></svg>";
+
+std::string Head(const Report& report) {
+  return "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+         "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>" +
+         EscapeHtml(report.model.path) + " on " + EscapeHtml(report.target.name) + "</title>\n<style>\n" + kStyle +
+         "</style>\n</head>\n<body>\n";
+}
+
+std::string Header(const Report& report) {
+  std::string target = EscapeHtml(report.target.name);
+  if (!report.target.description.empty()) target += ": " + EscapeHtml(report.target.description);
+  return std::string("<header><div class=\"title\">") + kLogo + "<div><h1>" +
+         EscapeHtml(Shorten(report.model.path, 70)) + "</h1><p>" + target +
+         fmt::format("; {} MACs, {} parameters, {} nodes</p></div>", FormatCount(report.model.macs),
+                     FormatCount(report.model.parameters), report.nodes.size()) +
+         "<button type=\"button\" id=\"theme\" aria-label=\"Light or dark\">light / dark</button></div>\n"
+         "<p class=\"verdict\">" +
+         VerdictBadge(report.verdict) + "</p>\n" + Facts(report) + "</header>\n";
+}
+
+std::string GraphSection(const Report& report) {
+  return "<section><h2>Partitioned network</h2><p class=\"quiet\">Colour is the device; a dashed edge moves between "
+         "devices. Click a node for its story.</p><div class=\"split\"><div class=\"scroll graph\">" +
+         GraphSvg(report) +
+         "</div><aside id=\"details\" aria-live=\"polite\"><p class=\"quiet\">No node chosen.</p></aside></div>"
+         "</section>\n";
+}
+
+std::string TimelineSection(const Report& report) {
+  const std::string timeline = TimelineSvg(report);
+  if (timeline.empty()) return "";
+  return "<section><h2>Timeline</h2><p class=\"quiet\">One inference. Pale bars are loads, stores and launches; the "
+         "percentage is how long a row is busy.</p><div class=\"scroll\">" +
+         timeline + "</div></section>\n";
+}
+
+std::string LayersSection(const Report& report) {
+  return "<section><h2>Layers</h2><p class=\"quiet\">Click a heading to sort, a row for details.</p><input "
+         "id=\"filter\" "
+         "type=\"search\" placeholder=\"filter by name, op or device\" aria-label=\"Filter the layers\">"
+         "<div class=\"scroll\">" +
+         LayersTable(report) + "</div></section>\n";
+}
 
 }  // namespace
 
 std::string PrintHtml(const Report& given) {
   Report report = given;
   Summarise(report);
-  const std::string title = EscapeHtml(report.model.path) + " on " + EscapeHtml(report.target.name);
-  std::string html = "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-                     "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
-                     "<title>" + title + "</title>\n<style>\n" + kStyle + "</style>\n</head>\n<body>\n";
-  html += std::string("<header><div class=\"title\">") + kLogo + "<div><h1>" + EscapeHtml(Shorten(report.model.path, 70)) +
-          "</h1><p>" + EscapeHtml(report.target.name) +
-          (report.target.description.empty() ? "" : ": " + EscapeHtml(report.target.description)) +
-          fmt::format("; {} MACs, {} parameters, {} nodes</p></div>", FormatCount(report.model.macs),
-                      FormatCount(report.model.parameters), report.nodes.size()) +
-          "<button type=\"button\" id=\"theme\" aria-label=\"Light or dark\">light / dark</button></div>\n<p class=\"verdict\">" +
-          VerdictBadge(report.verdict) + "</p>\n" + Facts(report) + "</header>\n<main>\n";
-  html += TimeBar(report);
-  html += "<section><h2>Partitioned network</h2><p class=\"quiet\">Colour is the device; a dashed edge moves between "
-          "devices. Click a node for its story.</p><div class=\"split\"><div class=\"scroll graph\">" +
-          GraphSvg(report) + "</div><aside id=\"details\" aria-live=\"polite\"><p class=\"quiet\">No node chosen.</p></aside>"
-          "</div></section>\n";
-  if (const std::string timeline = TimelineSvg(report); !timeline.empty()) {
-    html += "<section><h2>Timeline</h2><p class=\"quiet\">One inference. Pale bars are loads, stores and launches; the "
-            "percentage is how long a row is busy.</p><div class=\"scroll\">" + timeline + "</div></section>\n";
-  }
-  html += "<section><h2>Layers</h2><p class=\"quiet\">Click a heading to sort, a row for details.</p><input id=\"filter\" "
-          "type=\"search\" placeholder=\"filter by name, op or device\" aria-label=\"Filter the layers\"><div class=\"scroll\">" +
-          LayersTable(report) + "</div></section>\n" + DetailTables(report) + kGlossary;
-  html += "</main>\n<div id=\"tip\" role=\"tooltip\" hidden></div>\n<script type=\"application/json\" id=\"report\">" +
-          EmbeddedJson(report) + "</script>\n<script>\n" + kScript + "</script>\n</body>\n</html>\n";
-  return html;
+  return Head(report) + Header(report) + "<main>\n" + TimeBar(report) + GraphSection(report) + TimelineSection(report) +
+         LayersSection(report) + DetailTables(report) + kGlossary +
+         "</main>\n<div id=\"tip\" role=\"tooltip\" hidden></div>\n<script type=\"application/json\" id=\"report\">" +
+         EmbeddedJson(report) + "</script>\n<script>\n" + kScript + "</script>\n</body>\n</html>\n";
 }
 
 }  // namespace heddle::report

@@ -74,8 +74,10 @@ std::string LayerRow(const Report& report, size_t index, double largest_us,
     html += Missing();
   }
   const double share = largest_us > 0 ? 100 * time / largest_us : 0;
-  return html + fmt::format("<td class=\"share\" data-v=\"{}\"><span style=\"width:{:.1f}%\"></span></td></tr>\n", time,
-                            share);
+  const auto css = classes.find(node.device);
+  return html +
+         fmt::format("<td class=\"share\" data-v=\"{}\"><span class=\"{}\" style=\"width:{:.1f}%\"></span></td></tr>\n",
+                     time, css == classes.end() ? "d7" : css->second, share);
 }
 
 std::string RegionsTable(const Report& report, const std::map<std::string, std::string>& classes) {
@@ -116,7 +118,8 @@ std::string TransfersTable(const Report& report, const std::map<std::string, std
                      "<tbody>\n";
   for (const Transfer& transfer : report.partition.transfers) {
     html += "<tr>" + Text(transfer.tensor) + DeviceCell(classes, transfer.from) + DeviceCell(classes, transfer.to) +
-            Number(transfer.bytes, FormatBytes(transfer.bytes)) + Number(transfer.us, FormatUs(transfer.us)) + "</tr>\n";
+            Number(transfer.bytes, FormatBytes(transfer.bytes)) + Number(transfer.us, FormatUs(transfer.us)) +
+            "</tr>\n";
   }
   return html + "</tbody></table>\n";
 }
@@ -141,7 +144,7 @@ std::string AcceleratorCard(const Accelerator& a) {
   }
   pairs.push_back({"utilisation", FormatPercent(100 * a.utilisation)});
   for (const auto& [cause, cycles] : a.stall_cycles) {
-    pairs.push_back({"stalled: " + cause, FormatThousands(cycles) + " cycles"});
+    pairs.push_back({"stalled: " + Words(cause), FormatThousands(cycles) + " cycles"});
   }
   pairs.push_back({"DRAM read", FormatBytes(a.dram_bytes_read)});
   pairs.push_back({"DRAM written", FormatBytes(a.dram_bytes_written)});
@@ -186,9 +189,9 @@ std::string ResourcesCard(const Resources& r) {
 std::string OutputsCard(const Report& report) {
   std::vector<std::pair<std::string, std::string>> pairs;
   for (const OutputCheck& output : report.verdict.outputs) {
-    pairs.push_back({output.name, fmt::format("{} elements, {} differ, largest error {:.3g}",
-                                              FormatThousands(output.elements), FormatThousands(output.mismatches),
-                                              output.max_abs_error)});
+    pairs.push_back(
+        {output.name, fmt::format("{} elements, {} differ, largest error {:.3g}", FormatThousands(output.elements),
+                                  FormatThousands(output.mismatches), output.max_abs_error)});
   }
   if (pairs.empty()) return "";
   return "<article class=\"card\"><h3>Outputs compared</h3>" + Pairs(pairs) + "</article>\n";

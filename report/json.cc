@@ -1,10 +1,9 @@
 // report.json: the Report's fields in the order of the schema, written and read by the same list of names.
 //
-// Each struct has one Visit function that names its fields once; a writer and a reader are applied to it, so that what is
-// written can be read. Strings come from models and may hold any bytes: invalid UTF-8 is replaced when written.
-#include <nlohmann/json.hpp>
-
+// Each struct has one Visit function that names its fields once; a writer and a reader are applied to it, so that what
+// is written can be read. Strings come from models and may hold any bytes: invalid UTF-8 is replaced when written.
 #include <cmath>
+#include <nlohmann/json.hpp>
 #include <type_traits>
 
 #include "ir/status.h"
@@ -212,7 +211,7 @@ struct Writer {
     return object;
   }
   template <typename T>
-    requires std::is_class_v<T>
+  requires std::is_class_v<T>
   static Json Write(const T& value) {
     Writer writer;
     Visit(writer, const_cast<T&>(value));  // the writer only reads

@@ -112,6 +112,14 @@
     if (event.key === 'Escape') choose(-1);
   });
 
+  // On a wide window begin with the slowest node rather than an empty panel.
+  if (innerWidth > 900 && nodes.length) {
+    var cost = function (node) {
+      return node.actual_us ? node.actual_us.value : (node.costs_us || {})[node.device] || 0;
+    };
+    choose(nodes.reduce(function (best, node, index) { return cost(node) > cost(nodes[best]) ? index : best; }, 0));
+  }
+
   // Sorting by a column; numbers by data-v, the rest as text.
   document.querySelectorAll('table.sortable th button').forEach(function (button) {
     button.addEventListener('click', function () {

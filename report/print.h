@@ -26,8 +26,8 @@ std::string PrintHtml(const Report& report);
 // trace.json for Perfetto or chrome://tracing: one track for each resource, microseconds.
 std::string PrintTrace(const Report& report);
 
-// All that is known about one node, for `heddle explain DIR NODE`. E-REPORT-002 where there is no such node; the message
-// names the nearest names.
+// All that is known about one node, for `heddle explain DIR NODE`. E-REPORT-002 where there is no such node; the
+// message names the nearest names.
 absl::StatusOr<std::string> PrintNode(const Report& report, const std::string& node, const TextOptions& options = {});
 
 // Reads what PrintJson wrote. E-REPORT-001 where the text is no report or of another schema version.

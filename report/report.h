@@ -56,9 +56,9 @@ struct Verdict {
 };
 
 struct DeviceUse {
-  std::string name;   // of the target file: "cpu"
-  std::string kind;   // cpu, gpu, accelerator
-  std::string detail; // "PoCL 3.1, Zen 4", "16x16 MACs at 100 MHz"; may be empty
+  std::string name;    // of the target file: "cpu"
+  std::string kind;    // cpu, gpu, accelerator
+  std::string detail;  // "PoCL 3.1, Zen 4", "16x16 MACs at 100 MHz"; may be empty
   int64_t nodes = 0;
   int64_t macs = 0;
   int64_t bytes_moved = 0;  // over its links and its main memory
@@ -74,7 +74,7 @@ struct Accelerator {
   int64_t macs = 0;
   int64_t cycles_simulated = 0;  // 0: not simulated
   int64_t cycles_estimated = 0;
-  double utilisation = 0;        // macs / (cycles x peak), 0 to 1, from the first instruction to the last byte stored
+  double utilisation = 0;  // macs / (cycles x peak), 0 to 1, from the first instruction to the last byte stored
   std::map<std::string, int64_t> stall_cycles;  // cause → cycles
   int64_t dram_bytes_read = 0;
   int64_t dram_bytes_written = 0;
@@ -83,13 +83,13 @@ struct Accelerator {
 };
 
 struct Region {
-  std::string name;                // "region_000"
+  std::string name;  // "region_000"
   std::string device;
   std::vector<std::string> nodes;  // in the order of execution
   int64_t macs = 0;
-  Quantity predicted_us;           // nodes and launch, before the run
+  Quantity predicted_us;              // nodes and launch, before the run
   std::optional<Quantity> actual_us;  // measured or simulated
-  int64_t cycles_estimated = 0;    // accelerator only
+  int64_t cycles_estimated = 0;       // accelerator only
   int64_t cycles_simulated = 0;
   bool operator==(const Region&) const = default;
 };
@@ -105,7 +105,7 @@ struct Transfer {
 
 struct Partition {
   std::string objective = "latency";
-  double cost_us = 0;         // node_us + transfer_us + launch_us, all predicted
+  double cost_us = 0;  // node_us + transfer_us + launch_us, all predicted
   double node_us = 0;
   double transfer_us = 0;
   double launch_us = 0;
@@ -127,10 +127,10 @@ struct Refusal {
 // What moving one node alone to another device would change.
 struct Alternative {
   std::string device;
-  double cost_us = 0;            // of the node there
+  double cost_us = 0;  // of the node there
   double transfer_delta_us = 0;
   double launch_delta_us = 0;
-  double delta_us = 0;           // of the whole plan
+  double delta_us = 0;  // of the whole plan
   bool operator==(const Alternative&) const = default;
 };
 
@@ -154,14 +154,14 @@ struct Node {
   int64_t macs = 0;
   int64_t parameters = 0;
   int64_t output_bytes = 0;
-  std::map<std::string, double> costs_us;        // device → cost there, for the devices that support it
-  std::map<std::string, std::string> provenance; // device → where that cost comes from
-  std::map<std::string, Refusal> not_on;         // device → why it is refused there
-  std::string why;                               // one or two sentences on the choice
+  std::map<std::string, double> costs_us;         // device → cost there, for the devices that support it
+  std::map<std::string, std::string> provenance;  // device → where that cost comes from
+  std::map<std::string, Refusal> not_on;          // device → why it is refused there
+  std::string why;                                // one or two sentences on the choice
   std::vector<Alternative> alternatives;
   std::vector<Flip> flips_if;
-  std::optional<Quantity> actual_us;             // measured or simulated, where known for the node by itself
-  int64_t cycles_estimated = 0;                  // accelerator only
+  std::optional<Quantity> actual_us;  // measured or simulated, where known for the node by itself
+  int64_t cycles_estimated = 0;       // accelerator only
   int64_t cycles_simulated = 0;
   bool operator==(const Node&) const = default;
 };

@@ -6,17 +6,11 @@
 
 #include <algorithm>
 
+#include "report/format.h"
 #include "report/report.h"
 
 namespace heddle::report {
 namespace {
-
-// Words for the counters' causes of stall; a cause without words here is named as it is.
-std::string StallWords(const std::string& cause) {
-  std::string words = cause;
-  std::replace(words.begin(), words.end(), '_', ' ');
-  return words;
-}
 
 struct Share {
   std::string what;
@@ -33,11 +27,12 @@ void SplitAccelerator(const Report& report, const DeviceUse& device, std::vector
     // Units stall side by side: no single cause can be larger than what is left of the device's time.
     const double us = std::min(rest_us, static_cast<double>(cycles) * us_per_cycle);
     rest_us -= us;
-    shares.push_back({fmt::format("{}: {}", device.name, StallWords(cause)), us,
-                      fmt::format("without it {} would take about {:.3g} us less", device.name, us)});
+    shares.push_back(
+        {fmt::format("{}: {}", device.name, Words(cause)), us, fmt::format("without it about {} less", FormatUs(us))});
   }
-  shares.push_back({device.name + ": multiplying", rest_us,
-                    fmt::format("twice the MACs a cycle: about {:.3g} us less if they can be kept busy", rest_us / 2)});
+  shares.push_back(
+      {device.name + ": multiplying", rest_us,
+       fmt::format("twice the MACs a cycle: about {} less if they can be kept busy", FormatUs(rest_us / 2))});
 }
 
 }  // namespace
@@ -53,14 +48,15 @@ void Summarise(Report& report) {
     if (device.kind == "accelerator" && report.accelerator && report.accelerator->cycles_simulated > 0) {
       SplitAccelerator(report, device, shares);
     } else {
-      shares.push_back({device.name + ": computing", device.time_us.value,
-                        fmt::format("a {} twice as fast: about {:.3g} us less", device.name, device.time_us.value / 2)});
+      shares.push_back(
+          {device.name + ": computing", device.time_us.value,
+           fmt::format("a {} twice as fast: about {} less", device.name, FormatUs(device.time_us.value / 2))});
     }
   }
   if (report.partition.transfer_us > 0) {
-    double bytes_us = report.partition.transfer_us;
-    shares.push_back({"transfers between devices", bytes_us,
-                      fmt::format("links twice as fast: about {:.3g} us less", bytes_us / 2)});
+    const double transfer_us = report.partition.transfer_us;
+    shares.push_back({"transfers between devices", transfer_us,
+                      fmt::format("links twice as fast: about {} less", FormatUs(transfer_us / 2))});
   }
   const auto largest =
       std::max_element(shares.begin(), shares.end(), [](const Share& a, const Share& b) { return a.us < b.us; });

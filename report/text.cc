@@ -9,7 +9,7 @@
 namespace heddle::report {
 namespace {
 
-constexpr size_t kLabelWidth = 14;
+constexpr size_t kLabelWidth = 16;
 constexpr size_t kColumns = 80;
 
 class Screen {
@@ -96,8 +96,8 @@ class Screen {
 
   void Row(const std::string& name, const std::string& nodes, const std::string& macs, const std::string& bytes,
            const std::string& time, const std::string& rest) {
-    std::string line = fmt::format("  {:<13} {:>6} {:>9} {:>10} {:>10}  {}", Shorten(name, 13), nodes, macs, bytes,
-                                   time, rest);
+    std::string line =
+        fmt::format("  {:<13} {:>6} {:>9} {:>10} {:>10}  {}", Shorten(name, 13), nodes, macs, bytes, time, rest);
     line.erase(line.find_last_not_of(' ') + 1);
     out_ += line + "\n";
   }
@@ -126,8 +126,9 @@ class Screen {
     if (report_.cpu_only_us && report_.latency_us.value > 0) {
       const double factor = report_.cpu_only_us->value / report_.latency_us.value;
       const std::string& how = report_.cpu_only_us->provenance;
-      Labelled("against CPU", factor >= 1 ? fmt::format("{:.3g} times faster than the CPU alone ({})", factor, how)
-                                          : fmt::format("{:.3g} times slower than the CPU alone ({})", 1 / factor, how));
+      Labelled("against CPU", factor >= 1
+                                  ? fmt::format("{:.3g} times faster than the CPU alone ({})", factor, how)
+                                  : fmt::format("{:.3g} times slower than the CPU alone ({})", 1 / factor, how));
     }
   }
 
@@ -135,9 +136,8 @@ class Screen {
   void Share() {
     for (const DeviceUse& device : report_.devices) {
       if (device.kind == "cpu") continue;
-      const auto regions =
-          std::count_if(report_.partition.regions.begin(), report_.partition.regions.end(),
-                        [&](const Region& region) { return region.device == device.name; });
+      const auto regions = std::count_if(report_.partition.regions.begin(), report_.partition.regions.end(),
+                                         [&](const Region& region) { return region.device == device.name; });
       const double percent = report_.model.macs > 0 ? 100.0 * device.macs / report_.model.macs : 0;
       Labelled("on " + Shorten(Printable(device.name), 11),
                fmt::format("{} of the MACs, {} of {} nodes, in {} region{}", FormatPercent(percent), device.nodes,
@@ -150,8 +150,9 @@ class Screen {
     const Accelerator& a = *report_.accelerator;
     std::string cycles = FormatThousands(a.cycles_estimated) + " estimated";
     if (a.cycles_simulated > 0) {
-      cycles = fmt::format("{} simulated, {} estimated (simulation {})", FormatThousands(a.cycles_simulated),
-                           FormatThousands(a.cycles_estimated), FormatDeviation(a.cycles_estimated, a.cycles_simulated));
+      cycles =
+          fmt::format("{} simulated, {} estimated (simulation {})", FormatThousands(a.cycles_simulated),
+                      FormatThousands(a.cycles_estimated), FormatDeviation(a.cycles_estimated, a.cycles_simulated));
     }
     Labelled("cycles", cycles);
     Labelled("utilisation", fmt::format("{} of {} MACs a cycle at {:.4g} MHz", FormatPercent(a.utilisation * 100),
@@ -163,11 +164,11 @@ class Screen {
     std::sort(stalls.begin(), stalls.end());
     std::string text;
     for (const auto& [count, cause] : stalls) {
-      text += fmt::format("{}{} {}", text.empty() ? "" : ", ", cause, FormatThousands(-count));
+      text += fmt::format("{}{} {}", text.empty() ? "" : ", ", Words(cause), FormatThousands(-count));
     }
     if (!text.empty()) Labelled("stall cycles", text);
-    Labelled("DRAM", fmt::format("{} read, {} written", FormatBytes(a.dram_bytes_read),
-                                 FormatBytes(a.dram_bytes_written)));
+    Labelled("DRAM",
+             fmt::format("{} read, {} written", FormatBytes(a.dram_bytes_read), FormatBytes(a.dram_bytes_written)));
     if (a.simulated_cycles_per_second > 0) {
       Labelled("simulation", FormatCount(a.simulated_cycles_per_second) + " cycles a second");
     }
@@ -181,9 +182,9 @@ class Screen {
       if (limit == r.available.end() || limit->second <= 0) return std::string();
       return fmt::format(" ({})", FormatPercent(100 * used / limit->second));
     };
-    std::string text = fmt::format("{} LUT{}, {} FF{}, {} DSP{}, {:.4g} BRAM36{}", FormatThousands(r.lut),
-                                   of("lut", r.lut), FormatThousands(r.ff), of("ff", r.ff), r.dsp, of("dsp", r.dsp),
-                                   r.bram36, of("bram36", r.bram36));
+    std::string text =
+        fmt::format("{} LUT{}, {} FF{}, {} DSP{}, {:.4g} BRAM36{}", FormatThousands(r.lut), of("lut", r.lut),
+                    FormatThousands(r.ff), of("ff", r.ff), r.dsp, of("dsp", r.dsp), r.bram36, of("bram36", r.bram36));
     if (r.fmax_mhz > 0) text += fmt::format(", {:.4g} MHz", r.fmax_mhz);
     Labelled("resources", text + ", " + r.provenance);
   }
@@ -196,9 +197,9 @@ class Screen {
     Labelled("certificate", fmt::format("predicted {}, lower bound {}: {} ({}, {:.3f} s)", FormatUs(p.cost_us),
                                         FormatUs(p.lower_bound_us), claim, p.solver, p.solve_seconds));
     if (report_.latency_us.value > 0) {
-      Labelled("prediction", fmt::format("{} predicted, {} found ({})", FormatUs(p.cost_us),
-                                         FormatUs(report_.latency_us.value),
-                                         FormatDeviation(p.cost_us, report_.latency_us.value)));
+      Labelled("prediction",
+               fmt::format("{} predicted, {} found ({})", FormatUs(p.cost_us), FormatUs(report_.latency_us.value),
+                           FormatDeviation(p.cost_us, report_.latency_us.value)));
     }
   }
 

@@ -10,8 +10,8 @@
 namespace heddle::report {
 namespace {
 
-constexpr double kLeft = 150;
-constexpr double kWidth = 960;  // of the time axis
+constexpr double kLeft = 210;
+constexpr double kWidth = 900;  // of the time axis
 constexpr double kRow = 30;
 constexpr double kBar = 20;
 constexpr double kTop = 26;
@@ -70,8 +70,9 @@ class Chart {
     }
     const double y = kTop + row * kRow;
     return fmt::format(
-        "<text class=\"row\" x=\"0\" y=\"{:.1f}\">{}</text><text class=\"busy\" x=\"{:.0f}\" y=\"{:.1f}\">{:.0f} %</text>\n",
-        y + 14, EscapeHtml(Shorten(rows_[row], 18)), kLeft - 8, y + 14, 100 * busy_us / end_us_);
+        "<text class=\"row\" x=\"0\" y=\"{:.1f}\">{}</text><text class=\"busy\" x=\"{:.0f}\" y=\"{:.1f}\">{:.0f} "
+        "%</text>\n",
+        y + 14, EscapeHtml(Shorten(rows_[row], 24)), kLeft - 8, y + 14, 100 * busy_us / end_us_);
   }
 
   // "accelerator.load" has the colour of "accelerator", a link that of links.

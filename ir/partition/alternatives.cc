@@ -15,6 +15,9 @@
 namespace heddle::ir::partition {
 namespace {
 
+// Three significant digits without an exponent: "1400", "12.3", "0.0123".
+std::string Digits(double value) { return value >= 100 ? fmt::format("{:.0f}", value) : fmt::format("{:.3g}", value); }
+
 class Mover {
  public:
   Mover(const Problem& problem, const Adjacency& adjacency, const Clusters& clusters, const Assignment& device_of,
@@ -92,12 +95,13 @@ class Mover {
         slowest = slowest == 0 ? bandwidth : std::min(slowest, bandwidth);
       }
       move.flip_bandwidth_bytes_per_us = slowest * factor;
-      ways.push_back(fmt::format("the link to {} gives more than {:.3g} GB/s ({:.3g} now)", name,
-                                 slowest * factor / 1000, slowest / 1000));
+      ways.push_back(fmt::format("the link to {} gives more than {} GB/s ({} now)", name,
+                                 Digits(slowest * factor / 1000), Digits(slowest / 1000)));
     }
     if (move.cost_us > move.delta_us) {
       move.flip_cost_us = move.cost_us - move.delta_us;
-      ways.push_back(fmt::format("it takes less than {:.3g} us there ({:.3g} now)", *move.flip_cost_us, move.cost_us));
+      ways.push_back(
+          fmt::format("it takes less than {} us there ({} now)", Digits(*move.flip_cost_us), Digits(move.cost_us)));
     }
     if (ways.empty()) return;
     move.flips_if = fmt::format("moves to {} on its own if {}", name, ways[0]);

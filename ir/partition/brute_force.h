@@ -1,4 +1,5 @@
-// The oracle of the partitioner's tests: every assignment and every order of execution, sharing no code with the solvers.
+// The oracle of the partitioner's tests: every assignment and every order of execution, sharing no code with the
+// solvers.
 #ifndef HEDDLE_IR_PARTITION_BRUTE_FORCE_H_
 #define HEDDLE_IR_PARTITION_BRUTE_FORCE_H_
 

@@ -67,8 +67,13 @@ CbcModel::Solution CbcModel::Minimise(const std::vector<Term>& start, double tim
   Cbc_setObjSense(model.get(), 1);
   Cbc_setLogLevel(model.get(), 0);
   for (const auto& [name, value] : std::vector<std::pair<const char*, std::string>>{
-           {"log", "0"}, {"slog", "0"}, {"threads", "0"}, {"ratioGap", "0"}, {"allowableGap", "0"},
-           {"timeMode", "elapsed"}, {"seconds", std::to_string(std::max(0.1, time_limit_seconds))}}) {
+           {"log", "0"},
+           {"slog", "0"},
+           {"threads", "0"},
+           {"ratioGap", "0"},
+           {"allowableGap", "0"},
+           {"timeMode", "elapsed"},
+           {"seconds", std::to_string(std::max(0.1, time_limit_seconds))}}) {
     Cbc_setParameter(model.get(), name, value.c_str());
   }
   if (!start.empty()) {

@@ -19,10 +19,10 @@ class CbcModel {
   void Fix(int column, double value);
 
   struct Solution {
-    bool infeasible = false;      // proven
-    bool optimal = false;         // proven
-    std::vector<double> values;   // by column; empty where no solution was found
-    double bound = 0;             // no solution has a smaller objective
+    bool infeasible = false;     // proven
+    bool optimal = false;        // proven
+    std::vector<double> values;  // by column; empty where no solution was found
+    double bound = 0;            // no solution has a smaller objective
   };
   // `start` gives values of the binary columns of a known solution (may be empty).
   Solution Minimise(const std::vector<Term>& start, double time_limit_seconds) const;

@@ -4,8 +4,8 @@
 // reaching it. Networks are narrow (few tensors alive at once), so there are few states even for a thousand nodes;
 // on a wide graph the number explodes and the search gives up.
 //
-// Where launches cost nothing and are not limited, the order of execution does not matter and one fixed order is enough.
-// With them every order is tried, each set of executed nodes once.
+// Where launches cost nothing and are not limited, the order of execution does not matter and one fixed order is
+// enough. With them every order is tried, each set of executed nodes once.
 #include "ir/partition/dynamic_programme.h"
 
 #include <absl/container/flat_hash_map.h>

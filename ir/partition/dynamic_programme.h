@@ -13,7 +13,7 @@ struct Optimum {
   bool gave_up = false;   // more than max_states states; nothing else is set
   bool feasible = false;  // false: no placement keeps to the region limits
   Assignment device_of;
-  double cost_us = 0;     // the exact optimum
+  double cost_us = 0;  // the exact optimum
 };
 
 // Capacities must be absent. Plans dearer than `upper_bound_us` are not looked at (pass infinity if none is known, or

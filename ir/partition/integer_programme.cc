@@ -1,5 +1,5 @@
-// Variables: x[c,d] = 1 where cluster c runs on device d; w[t,s,d] = 1 where tensor t moves from s to d (continuous: the
-// objective makes them integral). For each reader c of t on d
+// Variables: x[c,d] = 1 where cluster c runs on device d; w[t,s,d] = 1 where tensor t moves from s to d (continuous:
+// the objective makes them integral). For each reader c of t on d
 //     sum over s of w[t,s,d]  >=  x[c,d] - x[producer,d]      and      w[t,s,d] <= x[producer,s],
 // a formulation whose relaxation is the one of multiway cut and mostly integral on real networks.
 //
@@ -43,8 +43,7 @@ class Programme {
     Bounded result;
     result.best = start;
     while (true) {
-      const double left =
-          time_limit_seconds - std::chrono::duration<double>(Clock::now() - begin).count();
+      const double left = time_limit_seconds - std::chrono::duration<double>(Clock::now() - begin).count();
       if (left <= 0) return result;
       std::vector<CbcModel::Term> warm;
       if (result.best) warm = PlacementTerms(result.best->device_of);

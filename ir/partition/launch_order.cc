@@ -98,7 +98,8 @@ struct State {
 };
 
 bool Launch(const Problem& problem, int device, State& state) {
-  if (problem.devices[device].max_regions && state.runs_on[device] >= *problem.devices[device].max_regions) return false;
+  if (problem.devices[device].max_regions && state.runs_on[device] >= *problem.devices[device].max_regions)
+    return false;
   state.launched = std::make_shared<Launched>(Launched{{device, state.execution.RunAll(device)}, state.launched});
   ++state.runs;
   state.launch_us += problem.devices[device].launch_us;

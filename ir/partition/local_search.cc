@@ -16,7 +16,7 @@ namespace {
 
 constexpr int kMaxRounds = 20;
 constexpr size_t kImprovedStarts = 2;
-constexpr int kLaunchStates = 50;       // a rough order of execution will do here
+constexpr int kLaunchStates = 50;          // a rough order of execution will do here
 constexpr int kNodeEvaluations = 400'000;  // times nodes: about half a second
 
 class Search {

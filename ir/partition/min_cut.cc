@@ -12,10 +12,9 @@
 // GCC 12 takes the optional members of Boost's edge iterators for uninitialised.
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 
+#include <algorithm>
 #include <boost/graph/adjacency_list.hpp>
 #include <boost/graph/boykov_kolmogorov_max_flow.hpp>
-
-#include <algorithm>
 #include <cmath>
 #include <cstdint>
 

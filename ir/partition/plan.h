@@ -44,12 +44,12 @@ Evaluation Evaluate(const Problem& problem, const Assignment& device_of);
 // What would change if this node (with its group) alone moved to `device`.
 struct Alternative {
   int device = 0;
-  bool supported = false;    // false: see the node's Option for code and text
-  bool feasible = false;     // supported, and within capacity and max_regions
-  double cost_us = 0;        // of the node itself there
+  bool supported = false;  // false: see the node's Option for code and text
+  bool feasible = false;   // supported, and within capacity and max_regions
+  double cost_us = 0;      // of the node itself there
   double transfer_delta_us = 0;
   double launch_delta_us = 0;
-  double delta_us = 0;       // change of the plan's total; >= 0 in an optimal plan
+  double delta_us = 0;  // change of the plan's total; >= 0 in an optimal plan
   // The smallest change that makes this single move pay, other nodes staying where they are; empty where none does.
   std::string flips_if;
   std::optional<double> flip_bandwidth_bytes_per_us;  // of the links between `device` and the devices it talks to

@@ -44,8 +44,8 @@ absl::Status ValidateNodesAndTensors(const Problem& problem) {
   const int count = static_cast<int>(problem.nodes.size());
   for (const Node& node : problem.nodes) {
     if (node.on.size() != problem.devices.size()) {
-      return Malformed(fmt::format("node '{}' has {} options, expected {}", node.name, node.on.size(),
-                                   problem.devices.size()));
+      return Malformed(
+          fmt::format("node '{}' has {} options, expected {}", node.name, node.on.size(), problem.devices.size()));
     }
     for (const Option& option : node.on) {
       if ((option.cost_us && !IsQuantity(*option.cost_us)) || !IsQuantity(option.size)) {
@@ -79,10 +79,10 @@ absl::Status ValidateAcyclic(const Problem& problem) {
     }
   }
   if (done == problem.nodes.size()) return absl::OkStatus();
-  const size_t stuck = std::find_if(waiting_for.begin(), waiting_for.end(), [](int n) { return n > 0; }) -
-                       waiting_for.begin();
-  return UserError("E-PARTITION-002", fmt::format("node '{}' waits, by a cycle, for its own result",
-                                                  problem.nodes[stuck].name));
+  const size_t stuck =
+      std::find_if(waiting_for.begin(), waiting_for.end(), [](int n) { return n > 0; }) - waiting_for.begin();
+  return UserError("E-PARTITION-002",
+                   fmt::format("node '{}' waits, by a cycle, for its own result", problem.nodes[stuck].name));
 }
 
 absl::Status ValidatePlaceable(const Problem& problem) {

@@ -50,11 +50,11 @@ struct Node {
 };
 
 struct Device {
-  std::string name;                  // unique: "cpu", "gpu", "accelerator"
-  std::string kind;                  // cpu, gpu, accelerator
-  double launch_us = 0;              // each region on this device costs so much on top of its nodes
-  std::optional<double> capacity;    // the sizes of its nodes sum to at most this
-  std::optional<int> max_regions;    // 1: everything on this device is one convex region
+  std::string name;                // unique: "cpu", "gpu", "accelerator"
+  std::string kind;                // cpu, gpu, accelerator
+  double launch_us = 0;            // each region on this device costs so much on top of its nodes
+  std::optional<double> capacity;  // the sizes of its nodes sum to at most this
+  std::optional<int> max_regions;  // 1: everything on this device is one convex region
 };
 
 // One tensor with its readers (a hyper-edge).
@@ -77,8 +77,8 @@ struct Link {
 
 struct Problem {
   Objective objective = Objective::kLatency;
-  std::vector<Device> devices;  // 1 to 8
-  int host = 0;                 // the device where graph inputs lie and graph outputs are read
+  std::vector<Device> devices;           // 1 to 8
+  int host = 0;                          // the device where graph inputs lie and graph outputs are read
   std::vector<std::vector<Link>> links;  // [from][to], square; the diagonal is not read
   std::vector<Node> nodes;
   std::vector<Tensor> tensors;  // the edges producer → consumer of all tensors form an acyclic graph

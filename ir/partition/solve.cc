@@ -36,10 +36,7 @@ bool HasCapacity(const Problem& problem) {
 class Solving {
  public:
   Solving(const Problem& problem, const SolveOptions& options)
-      : problem_(problem),
-        options_(options),
-        adjacency_(BuildAdjacency(problem)),
-        clusters_(BuildClusters(problem)) {}
+      : problem_(problem), options_(options), adjacency_(BuildAdjacency(problem)), clusters_(BuildClusters(problem)) {}
 
   absl::StatusOr<Result> Run() {
     const auto begin = std::chrono::steady_clock::now();
@@ -53,8 +50,7 @@ class Solving {
     result.lower_bound_us = std::min(answer.lower_bound_us, result.cost_us);
     // Solvers work in floating point: what differs by less than a millionth of the cost is equal.
     if (result.cost_us - result.lower_bound_us <= 1e-6 * result.cost_us) result.lower_bound_us = result.cost_us;
-    result.gap_percent =
-        result.cost_us > 0 ? (result.cost_us - result.lower_bound_us) / result.cost_us * 100 : 0;
+    result.gap_percent = result.cost_us > 0 ? (result.cost_us - result.lower_bound_us) / result.cost_us * 100 : 0;
     result.solver = answer.solver;
     for (int device = 0; device < static_cast<int>(problem_.devices.size()); ++device) {
       result.single_device_us.push_back(SingleDeviceUs(device));
@@ -80,10 +76,8 @@ class Solving {
         if (!*answer) return DoesNotApply("the dynamic programme", "a narrower graph, or more states");
         return **std::move(answer);
       }
-      case Solver::kIntegerProgramme:
-        return ByIntegerProgramme();
-      case Solver::kAuto:
-        break;
+      case Solver::kIntegerProgramme: return ByIntegerProgramme();
+      case Solver::kAuto: break;
     }
     if (problem_.devices.size() == 1) {
       Answer answer{Assignment(problem_.nodes.size(), 0), 0, "single device"};

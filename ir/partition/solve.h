@@ -1,4 +1,5 @@
-// Finds the cheapest placement with a proof: minimum cut, dynamic programme over execution states, or integer programme.
+// Finds the cheapest placement with a proof: minimum cut, dynamic programme over execution states, or integer
+// programme.
 #ifndef HEDDLE_IR_PARTITION_SOLVE_H_
 #define HEDDLE_IR_PARTITION_SOLVE_H_
 

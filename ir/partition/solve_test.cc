@@ -114,9 +114,9 @@ TEST(RandomProblems, IntegerProgrammeWithCapacities) {
   ExpectOptimalOnMany({.max_nodes = 7, .devices = 3, .capacities = true}, Solver::kIntegerProgramme, 50001, 200);
 }
 TEST(RandomProblems, IntegerProgrammeWithEverything) {
-  ExpectOptimalOnMany({.max_nodes = 6, .devices = 3, .launches = true, .region_limits = true, .capacities = true,
-                       .groups = true},
-                      Solver::kIntegerProgramme, 60001, 200);
+  ExpectOptimalOnMany(
+      {.max_nodes = 6, .devices = 3, .launches = true, .region_limits = true, .capacities = true, .groups = true},
+      Solver::kIntegerProgramme, 60001, 200);
 }
 TEST(RandomProblems, ChosenSolverOnFourDevices) {
   ExpectOptimalOnMany({.max_nodes = 5, .devices = 4, .launches = true, .region_limits = true}, Solver::kAuto, 70001,
@@ -128,12 +128,15 @@ Problem Chain(double launch_us) {
   Problem problem = Problem::WithDevices({{"cpu", "cpu"}, {"accelerator", "accelerator", launch_us}});
   problem.Connect(0, 1, {1, 100});
   for (int node = 0; node < 4; ++node) {
-    std::vector<Option> on = {Option::Cost(50), node == 2 ? Option::Refused("E-ACCEL-001", "kernel 9x9, at most 7x7")
-                                                          : Option::Cost(5)};
+    std::vector<Option> on = {Option::Cost(50),
+                              node == 2 ? Option::Refused("E-ACCEL-001", "kernel 9x9, at most 7x7") : Option::Cost(5)};
     problem.AddNode("n" + std::to_string(node), std::move(on));
   }
-  problem.tensors = {{"in", -1, {0}, false, 100}, {"a", 0, {1}, false, 100}, {"b", 1, {2}, false, 100},
-                     {"c", 2, {3}, false, 100}, {"out", 3, {}, true, 100}};
+  problem.tensors = {{"in", -1, {0}, false, 100},
+                     {"a", 0, {1}, false, 100},
+                     {"b", 1, {2}, false, 100},
+                     {"c", 2, {3}, false, 100},
+                     {"out", 3, {}, true, 100}};
   return problem;
 }
 
@@ -264,7 +267,7 @@ TEST(Alternatives, MoreBandwidthThanTheThresholdFlipsTheNode) {
           changed.links[0][1].latency_us = problem.links[0][1].latency_us;
           changed.links[1][0].latency_us = problem.links[1][0].latency_us;
           const double delta = *BruteForceCostUs(changed, moved) - *BruteForceCostUs(changed, result->device_of);
-          EXPECT_EQ(delta < 0, factor > 1) << delta;
+          EXPECT_EQ(delta<0, factor> 1) << delta;
         }
         ++flipped;
       }
