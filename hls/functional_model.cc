@@ -49,6 +49,11 @@ struct Units {
     }
     return true;
   }
+  // Whether the unit's instruction is the first of the program that has not run yet.
+  bool IsNext(int unit) const {
+    return std::all_of(queues.begin(), queues.end(),
+                       [&](const auto& queue) { return queue.empty() || queue.front() >= queues[unit].front(); });
+  }
   bool Done() const { return std::all_of(queues.begin(), queues.end(), [](const auto& q) { return q.empty(); }); }
   absl::Status Deadlock() const {
     std::string text = "no unit can go on:";
@@ -85,7 +90,7 @@ absl::Status FunctionalModel::Run(const std::vector<Instruction>& program, std::
   while (!units.Done()) {
     std::vector<int> ready;
     for (int unit = 0; unit < kUnits; ++unit) {
-      if (units.CanRun(unit)) ready.push_back(unit);
+      if (units.CanRun(unit) && (seed != 0 || units.IsNext(unit))) ready.push_back(unit);
     }
     if (ready.empty()) return units.Deadlock();
     const int unit = seed == 0 ? ready.front() : ready[random() % ready.size()];
@@ -284,7 +289,7 @@ void FunctionalModel::ReduceWindow(const ComputeFields& f, int64_t weight_word) 
     }
     uint32_t sum = static_cast<uint32_t>(accumulators_[c]);
     const int8_t* tile = &weights_[weight_word * params_.weight_tile_bytes()];
-    for (int tap = 0; tap < std::min(kWindowRows * kWindowColumns, params_.contraction_lanes); ++tap) {
+    for (int tap = 0; tap < kWindowRows * (params_.has_window() ? kWindowColumns : 1); ++tap) {
       sum += static_cast<uint32_t>(int32_t{window_[tap * lanes + c]} * tile[tap * lanes + c]);
     }
     accumulators_[c] = static_cast<int32_t>(sum);

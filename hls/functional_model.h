@@ -19,7 +19,7 @@ class FunctionalModel {
 
   // Runs `program` up to END (or its last instruction) over `dram`, whose byte 0 is the base register's address. The
   // on-chip memories keep their content from run to run (resident weights). The three units interleave in an order drawn
-  // from `seed`; seed 0 always runs the first unit that can. Equal results under several seeds are evidence that the
+  // from `seed`; seed 0 runs in the program's order, which must be a possible one (isa.h). Equal results under several seeds are evidence that the
   // tokens order everything that needs order.
   // Errors: E-PROGRAM-004 a broken rule, -005 an address outside DRAM or on-chip memory, -006 deadlock (names each unit's
   // instruction and what it waits for), -007 a token counter above 255.

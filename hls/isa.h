@@ -10,6 +10,8 @@
 // counter (0 to 255, must not exceed 255), zero at start. Before it starts, an instruction of unit U waits until for each
 // other unit V the counter (V, U) >= wait_V and then takes wait_V tokens away. When it has finished (loads: last word written; compute: last result written;
 // stores: last write response received), it adds signal_V tokens to (U, V). wait_U = signal_U = 0 for the own unit.
+// The fetch hands instructions out in the program's order and waits where a queue is full; so the program's order must
+// itself be a possible order of execution: every instruction's tokens come from instructions before it.
 // END stops the fetch; the program is done when all three units have finished everything before it.
 //
 // MEMORIES. Activations: bytes, `activation_bytes` of them; tensors are channels-last (NHWC), placed anywhere with any
@@ -52,7 +54,8 @@
 //                       vector_row_stride, byte c for column c. Inside or outside is decided for a vector as a whole, by its
 //                       row and x. They enter column 0 (the newest) of a window of 3 columns; older columns move on by one
 //                       (vectors j >= vector_rows enter as pad_value).
-//                       accumulator[c] += sum over age, j with age * 3 + j < R of window[age][j][c] * weight[w][age * 3 + j][c].
+//                       accumulator[c] += sum over age, j of window[age][j][c] * weight[w][age * 3 + j][c]; only age 0 where
+//                       has_window() is false.
 //                       in_base and all steps in bytes are multiples of C. vector_row_step is a multiple of bank_bytes() with
 //                       (vector_row_step / bank_bytes()) % 4 odd for three vectors, not 0 for two: the vectors lie in
 //                       different banks. Kernel row ky * vector_rows + j, kernel column kernel width - 1 - age.
