@@ -6,7 +6,6 @@
 #include <google/protobuf/io/coded_stream.h>
 #include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 
-#include <charconv>
 #include <fstream>
 
 #include "frontend/onnx_graph_importer.h"
@@ -99,27 +98,6 @@ absl::StatusOr<ir::Graph> ImportOnnx(const std::filesystem::path& path, ImportOp
   HEDDLE_ASSIGN_OR_RETURN(const std::string bytes, ReadFile(path, options.max_file_bytes));
   options.data_folder = path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
   return ImportOnnxBytes(bytes, options);
-}
-
-absl::StatusOr<std::pair<std::string, ir::Shape>> ParseShapeOption(std::string_view text) {
-  const auto bad = [&] {
-    return UserError("E-IMPORT-005", fmt::format("'{}' is not a shape", text), "write --shape NAME=1,3,224,224");
-  };
-  const size_t equals = text.rfind('=');
-  if (equals == std::string_view::npos || equals == 0) return bad();
-  std::pair<std::string, ir::Shape> result(std::string(text.substr(0, equals)), {});
-  std::string_view rest = text.substr(equals + 1);
-  while (!rest.empty()) {
-    int64_t extent = 0;
-    auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), extent);
-    if (error != std::errc() || extent < 0) return bad();
-    result.second.push_back(extent);
-    rest.remove_prefix(static_cast<size_t>(end - rest.data()));
-    if (rest.empty()) break;
-    if (rest[0] != ',' || rest.size() == 1) return bad();
-    rest.remove_prefix(1);
-  }
-  return result;
 }
 
 absl::StatusOr<ir::Tensor> ReadTensorProto(std::string_view bytes) {

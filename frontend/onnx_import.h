@@ -44,9 +44,6 @@ struct ImportOptions {
 absl::StatusOr<ir::Graph> ImportOnnx(const std::filesystem::path& path, ImportOptions options = {});
 absl::StatusOr<ir::Graph> ImportOnnxBytes(std::string_view bytes, const ImportOptions& options = {});
 
-// "a,b" of --shape: NAME=1,3,224,224. E-IMPORT-005 where it is not of that form.
-absl::StatusOr<std::pair<std::string, ir::Shape>> ParseShapeOption(std::string_view text);
-
 // A TensorProto file (input_0.pb of the ONNX test data).
 absl::StatusOr<ir::Tensor> ReadTensorProto(std::string_view bytes);
 

@@ -17,6 +17,7 @@ _FIXED = {
     "onnx": ["-lonnx_proto", "-lprotobuf"],
     "opencl": ["-lOpenCL"],
     "systemc": ["-lsystemc"],
+    "zlib": ["-lz"],
 }
 
 _DEFINES = {
