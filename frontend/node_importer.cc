@@ -193,6 +193,18 @@ absl::Status NodeImporter::EmitSame(const std::string& op) {
   return absl::OkStatus();
 }
 
+void NodeImporter::KeepAsItIs() {
+  std::vector<std::string> names;
+  for (const std::string& output : source.outputs) names.push_back(output + "." + source.op);
+  const NodeId id = graph.AddNode(source.op, source.name, inputs, std::move(names), source.attributes);
+  graph.node(id).source_names = {source.name};
+  results = graph.node(id).outputs;
+  for (ValueId output : results) {
+    graph.set_type(output, ir::ValueType(ir::ElementType::kFloat32, ir::SymbolicShape{ir::Dim("unknown")}));
+    state_.unknown.insert(output);
+  }
+}
+
 absl::Status NodeImporter::Finish(absl::StatusOr<ValueId> value) {
   if (!value.ok()) return value.status();
   results[0] = *value;

@@ -80,6 +80,8 @@ class NodeImporter {
   absl::StatusOr<ir::ValueId> Reshape(ir::ValueId value, const ir::Shape& shape);
   // The node as it stands under `op`, with the current inputs and attributes, as the results.
   absl::Status EmitSame(const std::string& op);
+  // The node as the source has it, without a look at its types: for graphs that are only shown.
+  void KeepAsItIs();
   // One result.
   absl::Status Finish(absl::StatusOr<ir::ValueId> value);
 

@@ -205,16 +205,9 @@ absl::Status GraphImporter::ImportNodes(const GraphProto& proto, Scope& scope, i
   if (depth > kMaxDepth) return UserError("E-IMPORT-050", fmt::format("subgraphs are nested deeper than {}", kMaxDepth));
   HEDDLE_ASSIGN_OR_RETURN(NodeOrder order, OrderNodes(proto));
   scope.used_outputs = std::move(order.used_outputs);
+  node_names_.Add(proto);
   for (const NodeProto* node : order.nodes) HEDDLE_RETURN_IF_ERROR(ImportNode(*node, scope, depth));
   return absl::OkStatus();
-}
-
-// Names may be absent or shared in ONNX; here they are neither.
-std::string GraphImporter::NodeName(const NodeProto& proto) {
-  std::string name = proto.name();
-  if (name.empty()) name = fmt::format("{}_{}", proto.op_type(), proto.output_size() > 0 ? proto.output(0) : "");
-  const int times = node_names_[name]++;
-  return times == 0 ? name : fmt::format("{}.{}", name, times);
 }
 
 absl::Status GraphImporter::ReadAttributes(const NodeProto& proto, SourceNode& source) {
@@ -250,7 +243,7 @@ absl::StatusOr<SourceNode> GraphImporter::MakeSource(const NodeProto& proto, con
   SourceNode source;
   source.op = proto.op_type();
   source.domain = NormalDomain(proto.domain());
-  source.name = NodeName(proto);
+  source.name = node_names_.Of(proto);
   source.opset = OpsetOf(source.domain);
   source.all_outputs = static_cast<size_t>(proto.output_size());
   size_t used = 0;
@@ -296,9 +289,9 @@ absl::Status GraphImporter::ImportNode(const NodeProto& proto, Scope& scope, int
     if (!SupportedByName(source.domain, source.op)) status = Unsupported("the operator is not known");
   } else if (status.ok()) {
     status = frontend::ImportNode(node);
-    if (status.code() == absl::StatusCode::kFailedPrecondition) {  // NeedsShape: only under keep_symbolic
-      node.inputs.resize(static_cast<size_t>(proto.input_size()), kNoValue);
-      status = ir::FindOp(source.op) ? node.EmitSame(source.op) : Unsupported("its form depends on dimensions that are not bound");
+    if (status.code() == absl::StatusCode::kFailedPrecondition) {  // NeedsShape
+      if (options_.keep_symbolic) node.KeepAsItIs();
+      status = options_.keep_symbolic ? absl::OkStatus() : Unsupported("its form depends on dimensions that are not known");
     }
   }
   if (status.code() == absl::StatusCode::kUnimplemented) {

@@ -17,6 +17,18 @@ namespace heddle::frontend {
 // The opset of each domain that the model declares; "ai.onnx" is "".
 using Opsets = std::map<std::string, int64_t>;
 
+// Names of nodes, which may be absent or shared in ONNX and are neither here: made of operator and first output where absent,
+// with a number where taken, in the order of the file.
+class NodeNames {
+ public:
+  void Add(const onnx::GraphProto& graph);  // its own nodes, not those of subgraphs
+  const std::string& Of(const onnx::NodeProto& node) const { return names_.at(&node); }
+
+ private:
+  std::map<const onnx::NodeProto*, std::string> names_;
+  std::map<std::string, int> given_;  // how often each
+};
+
 class GraphImporter {
  public:
   GraphImporter(const onnx::ModelProto& model, const ImportOptions& options);
@@ -50,7 +62,6 @@ class GraphImporter {
   void NoteUnsupported(const onnx::NodeProto& proto, const SourceNode& source, std::string_view reason);
   void NoteUnsupportedInside(const onnx::GraphProto& proto, const std::string& path);
   ir::ValueId UnknownValue(const std::string& name);
-  std::string NodeName(const onnx::NodeProto& proto);
   void RemoveUnusedConstants();
   absl::Status UnsupportedError() const;
   absl::Status TypeError() const;
@@ -63,7 +74,7 @@ class GraphImporter {
   ImportState state_;
   std::map<std::string, int64_t> symbols_;
   std::map<std::string, const onnx::ValueInfoProto*> value_infos_;
-  std::map<std::string, int> node_names_;  // how often each was given
+  NodeNames node_names_;
   std::vector<UnsupportedNode> unsupported_;
   int64_t budget_bytes_;
   const onnx::GraphProto* source_graph_ = nullptr;

@@ -119,4 +119,13 @@ class Sorter {
 
 absl::StatusOr<NodeOrder> OrderNodes(const GraphProto& graph) { return Sorter(graph).Run(); }
 
+void NodeNames::Add(const GraphProto& graph) {
+  for (const NodeProto& node : graph.node()) {
+    std::string name = node.name();
+    if (name.empty()) name = fmt::format("{}_{}", node.op_type(), node.output_size() > 0 ? node.output(0) : "");
+    const int times = given_[name]++;
+    names_[&node] = times == 0 ? name : fmt::format("{}.{}", name, times);
+  }
+}
+
 }  // namespace heddle::frontend

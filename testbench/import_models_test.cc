@@ -6,6 +6,7 @@
 #include <set>
 
 #include "frontend/onnx_import.h"
+#include "ir/op.h"
 #include "ir/text.h"
 #include "testbench/data_path.h"
 
@@ -38,12 +39,13 @@ void ExpectTextIdentity(const ir::Graph& graph, const std::string& name) {
 TEST(ImportModels, EveryModelOfTheTestData) {
   const auto data = DataFolder();
   HEDDLE_SKIP_WITHOUT_DATA(data);
+  if (!ir::FindOp("Conv")) GTEST_SKIP() << "this build has no float operators";
   int imported = 0;
   for (const auto& path : FilesUnder(*data, ".onnx")) {
     const std::string name = path.lexically_relative(*data).string();
     auto graph = frontend::ImportOnnx(path, OptionsFor(name));
     if (!graph.ok()) {
-      std::printf("%s: %s\n", name.c_str(), std::string(graph.status().message()).substr(0, 600).c_str());
+      std::printf("%s: %s\n", name.c_str(), std::string(graph.status().message()).substr(0, 300).c_str());
       EXPECT_EQ(ir::ErrorCode(graph.status()), "E-IMPORT-010") << name << ": " << graph.status();
       continue;
     }
@@ -62,7 +64,7 @@ TEST(ImportModels, SymbolicModelsCanBeShown) {
   frontend::ImportOptions options;
   options.keep_symbolic = true;
   auto graph = frontend::ImportOnnx(*path, options);
-  if (ir::ErrorCode(graph.status()) == "E-IMPORT-010") GTEST_SKIP() << std::string(graph.status().message());
+  if (ir::ErrorCode(graph.status()) == "E-IMPORT-010") GTEST_SKIP() << std::string(graph.status().message()).substr(0, 300);
   ASSERT_TRUE(graph.ok()) << graph.status();
   ExpectTextIdentity(*graph, "minilm");
 }
