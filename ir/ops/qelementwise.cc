@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "ir/ops/all_ops.h"
-#include "ir/ops/quant_common.h"
+#include "ir/ops/quant_lowering.h"
 
 namespace heddle::ir {
 namespace {
@@ -93,6 +93,23 @@ class QAdd : public Op {
     return std::vector<Tensor>{std::move(y)};
   }
 
+  absl::Status Lower(const NodeContext& c, loops::OpLowering& l) const override {
+    const Node& node = c.node();
+    // Both products and their sum stay below 2^30, so 32 bits do; a multiplier of 1 leaves the rounding shift alone.
+    const FixedPointScale shift{1, static_cast<int32_t>(node.Int("shift"))};
+    Requantiser r;
+    r.scales = {shift};
+    r.y_zero_point = static_cast<int32_t>(node.Int("y_zero_point"));
+    r.clamp_low = static_cast<int32_t>(node.Int("clamp_low", -128));
+    r.clamp_high = static_cast<int32_t>(node.Int("clamp_high", 127));
+    l.Add(loops::Compute(l.output(), [&](const loops::Indices& i) {
+      const loops::Expr a = Centred(BroadcastRead(l.input(0), i), node.Int("a_zero_point")) * node.Int("a_multiplier");
+      const loops::Expr b = Centred(BroadcastRead(l.input(1), i), node.Int("b_zero_point")) * node.Int("b_multiplier");
+      return RequantisedExpr(r, a + b, loops::Expr());
+    }));
+    return absl::OkStatus();
+  }
+
   std::optional<RandomCase> Sample(Random& random) const override {
     Graph graph("sample");
     std::vector<Tensor> tensors;
@@ -134,6 +151,17 @@ class QMul : public Op {
     const Requantiser requantiser = RequantiserOf(c.node());
     Tensor y = ForEachPair(c, in, [&](int64_t a, int64_t b) { return requantiser.Apply((a - za) * (b - zb), 0); });
     return std::vector<Tensor>{std::move(y)};
+  }
+
+  absl::Status Lower(const NodeContext& c, loops::OpLowering& l) const override {
+    const Node& node = c.node();
+    const Requantiser r = RequantiserOf(node);
+    l.Add(loops::Compute(l.output(), [&](const loops::Indices& i) {
+      const loops::Expr a = Centred(BroadcastRead(l.input(0), i), node.Int("a_zero_point"));
+      const loops::Expr b = Centred(BroadcastRead(l.input(1), i), node.Int("b_zero_point"));
+      return RequantisedExpr(r, a * b, loops::Expr());
+    }));
+    return absl::OkStatus();
   }
 
   std::optional<RandomCase> Sample(Random& random) const override {

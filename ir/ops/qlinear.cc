@@ -52,7 +52,7 @@ absl::StatusOr<Window> WindowOfConv(const NodeContext& c, int x, int w) {
   if (ws[0] < 1 || xs[1] % group != 0 || ws[0] % group != 0 || ws[1] != xs[1] / group) {
     return NodeError("E-OP-202", node, fmt::format("x {}, w {} and group {} do not fit", ShapeText(xs), ShapeText(ws), group));
   }
-  return WindowOf(c, Shape(xs.begin() + 2, xs.end()), Shape(ws.begin() + 2, ws.end()));
+  return CheckedWindowOf(c, Shape(xs.begin() + 2, xs.end()), Shape(ws.begin() + 2, ws.end()));
 }
 
 Shape ConvOutput(const NodeContext& c, const Window& window, int x, int w) {

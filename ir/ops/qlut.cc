@@ -2,7 +2,7 @@
 // quantised tensors, so that activations cost one lookup on every device.
 
 #include "ir/ops/all_ops.h"
-#include "ir/ops/quant_common.h"
+#include "ir/ops/quant_lowering.h"
 
 namespace heddle::ir {
 namespace {
@@ -36,6 +36,14 @@ class QLut : public Op {
     Tensor y = *in[0];
     for (int8_t& element : y.as<int8_t>()) element = entries[static_cast<size_t>(element + 128)];
     return std::vector<Tensor>{std::move(y)};
+  }
+
+  absl::Status Lower(const NodeContext& c, loops::OpLowering& l) const override {
+    const loops::Buffer table = l.Table("table", *c.node().TensorAttribute("table"));
+    l.Add(loops::Compute(l.output(), [&](const loops::Indices& i) {
+      return table(loops::Cast(ElementType::kInt64, l.input(0).At(i)) + 128);
+    }));
+    return absl::OkStatus();
   }
 
   std::optional<RandomCase> Sample(Random& random) const override {
@@ -73,6 +81,14 @@ class SignFlip : public Op {
     Tensor y(c.output_type().element, in[0]->shape());
     for (int64_t i = 0; i < y.bytes(); ++i) y.data()[i] = in[0]->data()[i] ^ std::byte{0x80};
     return std::vector<Tensor>{std::move(y)};
+  }
+
+  absl::Status Lower(const NodeContext&, loops::OpLowering& l) const override {
+    const ElementType type = l.output().type();
+    l.Add(loops::Compute(l.output(), [&](const loops::Indices& i) {
+      return loops::Xor(loops::Cast(type, l.input(0).At(i)), loops::IntConstant(type, 0x80));
+    }));
+    return absl::OkStatus();
   }
 
   std::optional<RandomCase> Sample(Random& random) const override {

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "ir/ops/all_ops.h"
-#include "ir/ops/quant_common.h"
+#include "ir/ops/quant_lowering.h"
 
 namespace heddle::ir {
 namespace {
@@ -13,22 +13,13 @@ namespace {
 absl::StatusOr<Window> PoolWindow(const NodeContext& c) {
   HEDDLE_RETURN_IF_ERROR(CheckAttribute<std::vector<int64_t>>(c.node(), "kernel_shape", true));
   const Shape shape = c.input_shape(0);
-  return WindowOf(c, Shape(shape.begin() + 2, shape.end()), c.node().Ints("kernel_shape"));
+  return CheckedWindowOf(c, Shape(shape.begin() + 2, shape.end()), c.node().Ints("kernel_shape"));
 }
 
 // Elements that divide the sum at one output position: the taps inside the input, or every tap that lies on input or pads.
 int64_t CountAt(const Window& w, const Shape& output, bool include_pad) {
   int64_t count = 1;
-  for (size_t d = 0; d < w.input.size(); ++d) {
-    const int64_t start = output[d] * w.strides[d] - w.pads_begin[d];
-    const int64_t low = include_pad ? -w.pads_begin[d] : 0, high = w.input[d] + (include_pad ? w.pads_end[d] : 0);
-    int64_t inside = 0;
-    for (int64_t k = 0; k < w.kernel[d]; ++k) {
-      const int64_t position = start + k * w.dilations[d];
-      inside += position >= low && position < high;
-    }
-    count *= inside;
-  }
+  for (int d = 0; d < w.rank(); ++d) count *= CoveredPositions(w, d, output[static_cast<size_t>(d)], include_pad);
   return count;
 }
 
@@ -108,6 +99,8 @@ class QAveragePool : public Op {
     return std::vector<Tensor>{std::move(y)};
   }
 
+  absl::Status Lower(const NodeContext& c, loops::OpLowering& l) const override;
+
   OpWork Work(const NodeContext& c) const override {
     OpWork work = Op::Work(c);
     work.other_ops = c.output_type().elements() * (ElementCount(c.node().Ints("kernel_shape")) + 1);
@@ -116,6 +109,48 @@ class QAveragePool : public Op {
 
   std::optional<RandomCase> Sample(Random& random) const override;
 };
+
+// Index into `counts` of the number of elements at spatial output position `at`: products of one table a dimension, compared
+// with each count.
+loops::Expr CountIndex(const Window& w, bool include_pad, const std::vector<int64_t>& counts, loops::OpLowering& l,
+                       const loops::Indices& at) {
+  loops::Expr count = loops::Constant(ElementType::kInt64, 1);
+  for (size_t d = 0; d < w.input.size(); ++d) {
+    std::vector<int64_t> inside;
+    for (int64_t o = 0; o < w.output[d]; ++o) {
+      inside.push_back(CoveredPositions(w, static_cast<int>(d), o, include_pad));
+    }
+    if (std::all_of(inside.begin(), inside.end(), [&](int64_t n) { return n == inside[0]; })) {
+      count = count * inside[0];
+    } else {
+      count = count * l.Table(fmt::format("count{}", d), Tensor::Of<int64_t>({w.output[d]}, inside))(at[d + 2]);
+    }
+  }
+  loops::Expr index = loops::Constant(ElementType::kInt64, 0);
+  for (size_t k = 1; k < counts.size(); ++k) {
+    index = loops::Select(loops::Equal(count, loops::Constant(ElementType::kInt64, counts[k])),
+                          loops::Constant(ElementType::kInt64, static_cast<int64_t>(k)), index);
+  }
+  return index;
+}
+
+absl::Status QAveragePool::Lower(const NodeContext& c, loops::OpLowering& l) const {
+  HEDDLE_ASSIGN_OR_RETURN(const Window w, PoolWindow(c));
+  const Requantiser requantiser = RequantiserOf(c.node());
+  const std::vector<int64_t> counts = c.node().Ints("counts");
+  const int64_t zero = c.node().Int("x_zero_point");
+  const bool include_pad = c.node().Int("count_include_pad") != 0;
+  auto value = [&](const loops::Indices& i, const loops::Indices& r) {
+    loops::Indices at = {i[0], i[1]};
+    const loops::Expr guard = WindowPositions(w, i, r, 0, at);
+    const loops::Expr element = Centred(l.input(0).At(at), zero);
+    return guard ? loops::Select(guard, element, loops::Constant(ElementType::kInt32, 0)) : element;
+  };
+  l.Add(loops::Reduce(l.output(), w.kernel, loops::Combiner::kSum, value, [&](loops::Expr sum, const loops::Indices& i) {
+    return RequantisedExpr(requantiser, sum, counts.size() == 1 ? loops::Expr() : CountIndex(w, include_pad, counts, l, i));
+  }));
+  return absl::OkStatus();
+}
 
 std::optional<RandomCase> QAveragePool::Sample(Random& random) const {
   Shape shape = {RandomInt(random, 1, 2), RandomInt(random, 1, 4)};

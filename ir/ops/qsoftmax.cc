@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "ir/ops/all_ops.h"
-#include "ir/ops/quant_common.h"
+#include "ir/ops/quant_lowering.h"
 
 namespace heddle::ir {
 namespace {
@@ -79,6 +79,43 @@ class QSoftmax : public Op {
       }
     }
     return std::vector<Tensor>{std::move(y)};
+  }
+
+  absl::Status Lower(const NodeContext& c, loops::OpLowering& l) const override {
+    constexpr ElementType kI64 = ElementType::kInt64;
+    const Node& node = c.node();
+    const Shape shape = c.input_shape(0);
+    const auto axis = static_cast<size_t>(AxisOf(c));
+    Shape rows = shape;
+    rows[axis] = 1;
+    const loops::Buffer peak = l.Temporary("peak", ElementType::kInt8, rows), total = l.Temporary("total", kI64, rows);
+    const loops::Buffer exps = l.Temporary("exp", ElementType::kInt32, shape);
+    const loops::Buffer table = l.Table("exp_table", *node.TensorAttribute("exp_table"));
+    auto along = [&](loops::Indices i, const loops::Expr& at) {
+      i[axis] = at;
+      return i;
+    };
+    l.Add(loops::Reduce(peak, {shape[axis]}, loops::Combiner::kMax, [&](const loops::Indices& i, const loops::Indices& r) {
+      return l.input(0).At(along(i, r[0]));
+    }));
+    l.Add(loops::Compute(exps, [&](const loops::Indices& i) {
+      return table(loops::Cast(kI64, peak.At(along(i, 0))) - loops::Cast(kI64, l.input(0).At(i)));
+    }));
+    l.Add(loops::Reduce(total, {shape[axis]}, loops::Combiner::kSum, [&](const loops::Indices& i, const loops::Indices& r) {
+      return loops::Cast(kI64, exps.At(along(i, r[0])));
+    }));
+    l.Add(loops::Compute(l.output(), [&](const loops::Indices& i) {
+      const loops::Expr sum = total.At(along(i, 0));
+      const loops::Expr numerator = loops::Cast(kI64, exps.At(i)) * node.Int("y_multiplier");
+      const loops::Expr quotient = numerator / sum;
+      const loops::Expr twice = (numerator - quotient * sum) << 1;
+      const loops::Expr odd = loops::Equal(quotient & 1, loops::IntConstant(kI64, 1));
+      const loops::Expr up = loops::Or(twice > sum, loops::And(loops::Equal(twice, sum), odd));
+      const loops::Expr y = quotient + loops::Cast(kI64, up) + node.Int("y_zero_point");
+      return loops::Cast(ElementType::kInt8, loops::Clamp(y, loops::IntConstant(kI64, node.Int("clamp_low", -128)),
+                                                          loops::IntConstant(kI64, node.Int("clamp_high", 127))));
+    }));
+    return absl::OkStatus();
   }
 
   OpWork Work(const NodeContext& c) const override {

@@ -128,42 +128,13 @@ void SetRequantiser(const Requantiser& r, Attributes& attributes, bool as_list) 
   attributes["clamp_high"] = int64_t{r.clamp_high};
 }
 
-absl::StatusOr<Window> WindowOf(const NodeContext& c, const Shape& input_spatial, const Shape& kernel) {
-  const Node& node = c.node();
-  const size_t rank = input_spatial.size();
-  if (rank < 1 || rank > 3 || kernel.size() != rank) {
-    return NodeError("E-OP-202", node, fmt::format("{} spatial dimensions and a kernel of rank {}: one to three, equal in "
-                                                   "number, are supported", rank, kernel.size()));
+absl::StatusOr<Window> CheckedWindowOf(const NodeContext& c, const Shape& input_spatial, const Shape& kernel) {
+  const auto rank = static_cast<int>(input_spatial.size());
+  HEDDLE_RETURN_IF_ERROR(VerifyWindowAttributes(c, rank));
+  if (static_cast<int>(kernel.size()) != rank) {
+    return NodeError("E-OP-202", c.node(), fmt::format("{} spatial dimensions but a kernel of rank {}", rank, kernel.size()));
   }
-  for (const char* key : {"strides", "dilations", "pads"}) {
-    HEDDLE_RETURN_IF_ERROR(CheckAttribute<std::vector<int64_t>>(node, key, false));
-  }
-  Window w;
-  w.input = input_spatial;
-  w.kernel = kernel;
-  w.strides = node.Ints("strides", Shape(rank, 1));
-  w.dilations = node.Ints("dilations", Shape(rank, 1));
-  const Shape pads = node.Ints("pads", Shape(2 * rank, 0));
-  if (w.strides.size() != rank || w.dilations.size() != rank || pads.size() != 2 * rank) {
-    return NodeError("E-OP-204", node, "strides, dilations or pads do not have one entry (pads: two) a spatial dimension");
-  }
-  constexpr int64_t kLargest = int64_t{1} << 30;
-  for (size_t d = 0; d < rank; ++d) {
-    const bool sane = w.strides[d] >= 1 && w.strides[d] < kLargest && w.dilations[d] >= 1 && w.dilations[d] < kLargest &&
-                      pads[d] >= 0 && pads[d] < kLargest && pads[d + rank] >= 0 && pads[d + rank] < kLargest &&
-                      kernel[d] >= 1 && kernel[d] < kLargest;
-    if (!sane) return NodeError("E-OP-204", node, "kernel, strides and dilations must be positive, pads not negative");
-    w.pads_begin.push_back(pads[d]);
-    w.pads_end.push_back(pads[d + rank]);
-    const int64_t span = w.dilations[d] * (kernel[d] - 1) + 1;
-    const int64_t room = input_spatial[d] + pads[d] + pads[d + rank] - span;
-    if (room < 0) {
-      return NodeError("E-OP-202", node, fmt::format("the window ({}) is larger than the padded input ({}) in spatial "
-                                                     "dimension {}", span, room + span, d));
-    }
-    w.output.push_back(room / w.strides[d] + 1);
-  }
-  return w;
+  return WindowOf(c, input_spatial, kernel);
 }
 
 std::optional<Shape> BroadcastShapes(const Shape& a, const Shape& b) {

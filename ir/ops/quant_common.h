@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "ir/op.h"
+#include "ir/ops/window.h"
 #include "ir/requantise.h"
 
 namespace heddle::ir {
@@ -63,16 +64,9 @@ int64_t QuantiseValue(float x, float scale, int64_t zero_point, ElementType type
 // The parameters of a QuantizeLinear or DequantizeLinear node (inputs 1 and 2) where they are constants.
 std::optional<Quantisation> ConstantQuantisation(const NodeContext& context);
 
-// A sliding window over the trailing spatial dimensions of [N, C, spatial…] (one to three of them).
-struct Window {
-  Shape input;   // spatial extents
-  Shape kernel, strides, dilations, pads_begin, pads_end;
-  Shape output;
-  int rank() const { return static_cast<int>(input.size()); }
-};
-// From attributes strides, pads, dilations (ONNX defaults where absent); E-OP-203/204 where they do not fit. Pads are
-// explicit: auto_pad and ceil_mode belong to the float ops.
-absl::StatusOr<Window> WindowOf(const NodeContext& context, const Shape& input_spatial, const Shape& kernel);
+// The window of a node with explicit pads (attributes strides, pads, dilations) over spatial extents: attributes checked, then
+// as WindowOf (ir/ops/window.h).
+absl::StatusOr<Window> CheckedWindowOf(const NodeContext& context, const Shape& input_spatial, const Shape& kernel);
 
 // The distinct numbers of elements that the window's averages divide by, ascending: the taps that lie on the input or, with
 // include_pad, on input or pads.

@@ -6,7 +6,7 @@
 #include <limits>
 
 #include "ir/ops/all_ops.h"
-#include "ir/ops/quant_common.h"
+#include "ir/ops/quant_lowering.h"
 
 namespace heddle::ir {
 namespace {
@@ -33,6 +33,12 @@ ScaleLayout LayoutOf(const NodeContext& c) {
   if (layout.axis < 0) layout.axis += rank;
   layout.inner = ElementCount(Shape(x.begin() + layout.axis + 1, x.end()));
   return layout;
+}
+
+// Scale or zero point of the element at index i.
+loops::Expr ParameterRead(const loops::Buffer& parameter, const ScaleLayout& layout, const loops::Indices& i) {
+  if (layout.count > 1) return parameter(i[static_cast<size_t>(layout.axis)]);
+  return parameter.At(loops::Indices(static_cast<size_t>(parameter.rank()), loops::Expr(0)));
 }
 
 absl::Status VerifyScale(const NodeContext& c) {
@@ -96,6 +102,21 @@ class QuantizeLinear : public Op {
     return std::vector<Tensor>{std::move(y)};
   }
 
+  absl::Status Lower(const NodeContext& c, loops::OpLowering& l) const override {
+    const ElementType type = c.output_type().element;
+    constexpr ElementType kI64 = ElementType::kInt64;
+    const auto [low, high] = IntegerRange(type);
+    const ScaleLayout layout = LayoutOf(c);
+    l.Add(loops::Compute(l.output(), [&, low = low, high = high](const loops::Indices& i) {
+      const loops::Expr ratio = loops::Cast(ElementType::kFloat32, l.input(0).At(i)) / ParameterRead(l.input(1), layout, i);
+      // Saturating at 32 bits first changes nothing: the sum with the zero point saturates at 16 at most.
+      loops::Expr y = loops::Cast(kI64, loops::SaturatingCast(ElementType::kInt32, loops::Rint(ratio)));
+      if (l.has_input(2)) y = y + loops::Cast(kI64, ParameterRead(l.input(2), layout, i));
+      return loops::Cast(type, loops::Clamp(y, loops::IntConstant(kI64, low), loops::IntConstant(kI64, high)));
+    }));
+    return absl::OkStatus();
+  }
+
   std::optional<RandomCase> Sample(Random& random) const override;
 };
 
@@ -132,6 +153,18 @@ class DequantizeLinear : public Op {
       out[static_cast<size_t>(i)] = static_cast<float>(in[0]->at_int(i) - zero) * scale[static_cast<size_t>(s)];
     }
     return std::vector<Tensor>{std::move(y)};
+  }
+
+  absl::Status Lower(const NodeContext& c, loops::OpLowering& l) const override {
+    const ScaleLayout layout = LayoutOf(c);
+    // 16-bit differences fit 32 bits; an i32 with a zero point may need one bit more.
+    const ElementType wide = c.input_type(0).element == ElementType::kInt32 ? ElementType::kInt64 : ElementType::kInt32;
+    l.Add(loops::Compute(l.output(), [&](const loops::Indices& i) {
+      loops::Expr x = loops::Cast(wide, l.input(0).At(i));
+      if (l.has_input(2)) x = x - loops::Cast(wide, ParameterRead(l.input(2), layout, i));
+      return loops::Cast(ElementType::kFloat32, x) * ParameterRead(l.input(1), layout, i);
+    }));
+    return absl::OkStatus();
   }
 
   std::optional<RandomCase> Sample(Random& random) const override;

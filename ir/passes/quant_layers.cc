@@ -315,7 +315,7 @@ bool MatchAverage(Graph& graph, const OutputQuantiser& q) {
   Graph scratch("window");
   const ValueId scratch_input = scratch.AddInput("x", ValueType(ElementType::kInt8, shape));
   const NodeId scratch_node = scratch.AddNode("QAveragePool", name, {scratch_input}, {"y"}, attributes);
-  const auto window = WindowOf(NodeContext(scratch, scratch.node(scratch_node)), Shape(shape.begin() + 2, shape.end()), parts->kernel);
+  const auto window = CheckedWindowOf(NodeContext(scratch, scratch.node(scratch_node)), Shape(shape.begin() + 2, shape.end()), parts->kernel);
   if (!window.ok()) return false;
   const std::vector<int64_t> counts = WindowCounts(*window, parts->include_pad);
   std::vector<double> scales;
