@@ -173,6 +173,14 @@ std::vector<Accesses> AccessesIn(const Stmt& body) {
 
 }  // namespace
 
+Expr JoinQuotients(const Expr& index) {
+  const std::optional<Linear> linear = LinearOf(index);
+  if (!linear) return index;
+  Expr sum = IntConstant(ElementType::kInt64, linear->constant);
+  for (const auto& [atom, coefficient] : linear->terms) sum = sum + atom * IntConstant(ElementType::kInt64, coefficient);
+  return sum;
+}
+
 bool ConflictOnlyAtEqual(const Expr& var, const Stmt& body, const std::vector<std::pair<Expr, int64_t>>& free) {
   VarIntervals intervals;
   for (const auto& [v, extent] : free) intervals[v.get()] = {0, std::max<int64_t>(extent - 1, 0)};

@@ -13,6 +13,7 @@ namespace heddle::ir::loops {
 namespace {
 
 constexpr int64_t kMin64 = std::numeric_limits<int64_t>::min();
+constexpr int64_t kLargestTable = 4096;  // elements of a table whose contents are looked at
 constexpr int64_t kMax64 = std::numeric_limits<int64_t>::max();
 
 Interval TypeRange(ElementType type) {
@@ -108,6 +109,16 @@ Interval Bounds(const Expr& e, const VarIntervals& vars, std::unordered_map<cons
     case ExprKind::kVar:
       if (auto it = vars.find(e.get()); it != vars.end()) result = it->second;
       break;
+    case ExprKind::kLoad: {
+      // What a small table holds is known.
+      const Tensor* contents = e->buffer->contents.get();
+      if (contents == nullptr || IsFloat(e.type()) || contents->elements() == 0 || contents->elements() > kLargestTable) break;
+      result = {contents->at_int(0), contents->at_int(0)};
+      for (int64_t i = 1; i < contents->elements(); ++i) {
+        result = {std::min(result.low, contents->at_int(i)), std::max(result.high, contents->at_int(i))};
+      }
+      break;
+    }
     case ExprKind::kSelect: {
       const Interval a = Bounds(e->operands[1], vars, memo), b = Bounds(e->operands[2], vars, memo);
       result = {std::min(a.low, b.low), std::max(a.high, b.high)};

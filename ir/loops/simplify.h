@@ -45,6 +45,10 @@ struct Affine {
 };
 std::optional<Affine> AffineOf(const Expr& expr);
 
+// An index with the quotients and remainders of a fused loop put together again: 12 * (i / 4) + 3 * (i % 4) becomes 3 * i. The
+// expression itself where it is no sum.
+Expr JoinQuotients(const Expr& index);
+
 }  // namespace heddle::ir::loops
 
 #endif  // HEDDLE_IR_LOOPS_SIMPLIFY_H_
