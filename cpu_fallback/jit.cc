@@ -158,7 +158,7 @@ class CompiledModule::Code {
   std::vector<std::string> names;
   std::vector<Entry> entries;
   std::vector<int64_t> workspace_bytes;
-  std::string llvm_ir, assembly;
+  std::string object, llvm_ir, assembly;
 };
 
 CompiledModule::CompiledModule(std::unique_ptr<Code> code) : code_(std::move(code)) {}
@@ -187,6 +187,7 @@ void CompiledModule::Run(int function, std::span<void* const> buffers, ThreadPoo
   Run(function, buffers, workspace.get(), pool);
 }
 
+const std::string& CompiledModule::object() const { return code_->object; }
 const std::string& CompiledModule::llvm_ir() const { return code_->llvm_ir; }
 const std::string& CompiledModule::assembly() const { return code_->assembly; }
 
@@ -202,14 +203,14 @@ absl::StatusOr<CompiledModule> Compile(const ir::loops::Module& module, const Co
   if (options.keep_assembly) {
     HEDDLE_ASSIGN_OR_RETURN(code->assembly, EmitFile(*llvm::CloneModule(*built), *machine, llvm::CodeGenFileType::AssemblyFile));
   }
-  HEDDLE_ASSIGN_OR_RETURN(std::string object, EmitFile(*built, *machine, llvm::CodeGenFileType::ObjectFile));
+  HEDDLE_ASSIGN_OR_RETURN(code->object, EmitFile(*built, *machine, llvm::CodeGenFileType::ObjectFile));
   auto jit = llvm::orc::LLJITBuilder().create();
   if (!jit) return LlvmError(jit.takeError());
   code->jit = std::move(*jit);
   auto process = llvm::orc::DynamicLibrarySearchGenerator::GetForCurrentProcess(code->jit->getDataLayout().getGlobalPrefix());
   if (!process) return LlvmError(process.takeError());
   code->jit->getMainJITDylib().addGenerator(std::move(*process));
-  if (auto error = code->jit->addObjectFile(llvm::MemoryBuffer::getMemBufferCopy(object, "heddle"))) return LlvmError(std::move(error));
+  if (auto error = code->jit->addObjectFile(llvm::MemoryBuffer::getMemBufferCopy(code->object, "heddle"))) return LlvmError(std::move(error));
   for (const ir::loops::Function& function : module.functions) {
     auto address = code->jit->lookup(function.name);
     if (!address) return LlvmError(address.takeError());

@@ -47,6 +47,7 @@ class CompiledModule {
   // As above, with a workspace of its own for the run.
   void Run(int function, std::span<void* const> buffers, ThreadPool* pool = nullptr) const;
 
+  const std::string& object() const;  // the relocatable object that was loaded
   const std::string& llvm_ir() const;
   const std::string& assembly() const;
 
