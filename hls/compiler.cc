@@ -1,0 +1,285 @@
+// Region to program: layers, plan, instructions; then the same again with the first and last layer cut into pieces, as long as
+// the fast model says that pays.
+
+#include "hls/compiler.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "hls/layer.h"
+#include "hls/plan.h"
+#include "hls/timing.h"
+#include "hls/tokens.h"
+#include "ir/check.h"
+#include "ir/region.h"
+#include "ir/status.h"
+
+namespace heddle::hls {
+namespace {
+
+constexpr int64_t kMostTransferBytes = (int64_t{1} << 24) - 4096;
+
+// Instructions from a plan with addresses.
+class Emitter {
+ public:
+  Emitter(const Network& network, const AcceleratorParams& params, const Plan& plan) : network_(network), params_(params), plan_(plan) {}
+
+  std::vector<Instruction> Setup() {
+    for (const Transfer& transfer : plan_.setup_loads) AddTransfer(Opcode::kLoad, transfer);
+    return Finish();
+  }
+
+  // For each step: loads that are due, compute, stores.
+  std::vector<Instruction> Run() {
+    std::vector<Transfer> loads = plan_.loads, stores = plan_.stores;
+    const auto by_step = [](const Transfer& a, const Transfer& b) { return a.step < b.step; };
+    std::stable_sort(loads.begin(), loads.end(), by_step);
+    std::stable_sort(stores.begin(), stores.end(), by_step);
+    size_t next_load = 0, next_store = 0;
+    for (size_t s = 0; s < plan_.steps.size(); ++s) {
+      for (; next_load < loads.size() && loads[next_load].step <= static_cast<int>(s); ++next_load) AddTransfer(Opcode::kLoad, loads[next_load]);
+      AddCompute(plan_.steps[s]);
+      for (; next_store < stores.size() && stores[next_store].step <= static_cast<int>(s); ++next_store) AddTransfer(Opcode::kStore, stores[next_store]);
+    }
+    HEDDLE_CHECK(next_load == loads.size() && next_store == stores.size(), "a transfer belongs to no step");
+    return Finish();
+  }
+
+ private:
+  int64_t Address(int buffer) const { return buffer < 0 ? 0 : plan_.buffers[buffer].address; }
+
+  std::vector<Instruction> Finish() {
+    AssignTokens(params_, program_);
+    program_.emplace_back();
+    return std::move(program_);
+  }
+
+  void AddTransfer(Opcode opcode, const Transfer& transfer) {
+    const Buffer& buffer = plan_.buffers[transfer.buffer];
+    const bool activations = buffer.memory == Target::kActivations;
+    const int64_t unit = activations                           ? 1
+                         : buffer.memory == Target::kWeights    ? params_.weight_word_pitch_bytes()
+                         : buffer.memory == Target::kParameters ? params_.parameter_word_pitch_bytes()
+                                                                : kLookupEntries;
+    const int64_t most = kMostTransferBytes / unit * unit;
+    for (int64_t done = 0; done < transfer.bytes; done += most) {
+      Instruction i;
+      i.header.opcode = opcode;
+      i.transfer.tag = static_cast<uint32_t>(transfer.layer);
+      i.transfer.target = buffer.memory;
+      i.transfer.dram_address = static_cast<uint32_t>(transfer.dram_address + done);
+      const int64_t words = buffer.memory == Target::kParameters ? params_.drain_cycles() : 1;
+      i.transfer.sram_address = static_cast<uint32_t>(buffer.address * words + transfer.offset + done / unit);
+      i.transfer.bytes = static_cast<uint32_t>(std::min(most, transfer.bytes - done));
+      i.transfer.rows = i.transfer.planes = 1;
+      program_.push_back(i);
+    }
+  }
+
+  void AddCompute(const PlannedStep& step) {
+    const Layer& layer = network_.layers[step.layer];
+    const LayerPlan& p = plan_.layers[step.layer];
+    Piece piece = step.piece;
+    piece.in_base += Address(step.in_buffer);
+    piece.b_base += Address(step.b_buffer);
+    piece.out_base += Address(step.out_buffer);
+    piece.weight_base += Address(step.weight_buffer);
+    piece.parameter_base += Address(step.parameter_buffer);
+    piece.lookup_table = Address(step.lookup_buffer);
+    for (int64_t n = 0; n < step.batches; ++n, ++piece.n) {
+      for (Instruction& i : BuildCompute(layer, p.mapping, p.steps, params_, piece)) {
+        i.compute.tag = static_cast<uint32_t>(step.layer);
+        program_.push_back(i);
+      }
+    }
+  }
+
+  const Network& network_;
+  const AcceleratorParams& params_;
+  const Plan& plan_;
+  std::vector<Instruction> program_;
+};
+
+HostTensor HostTensorOf(const Network& network, const Plan& plan, const BoundaryTensor& tensor) {
+  Box origin;
+  const int root = network.RootOf(tensor.view.storage, origin);
+  const StoragePlan& p = plan.storages[root];
+  HostTensor host;
+  host.name = tensor.name;
+  host.shape = tensor.shape;
+  host.dram_address = p.dram_address;
+  host.bytes = p.bytes;
+  for (int axis = 0; axis < 4; ++axis) host.dram_address += (origin[axis] + tensor.view.offset[axis]) * p.strides[axis];
+  for (const Atom& atom : tensor.view.atoms) host.axes.push_back({atom.extent, atom.multiple * p.strides[atom.axis]});
+  return host;
+}
+
+void WriteConstants(const Network& network, const AcceleratorParams& params, const Plan& plan, std::vector<uint8_t>& image) {
+  const auto put = [&](int64_t address, const std::vector<uint8_t>& bytes) {
+    std::copy(bytes.begin(), bytes.end(), image.begin() + address);
+  };
+  for (size_t l = 0; l < network.layers.size(); ++l) {
+    const Layer& layer = network.layers[l];
+    const LayerPlan& p = plan.layers[l];
+    put(p.weight_address, PackWeights(layer, p.mapping, p.steps, params));
+    put(p.parameter_address, PackParameters(layer, p.mapping, params));
+    std::copy(layer.table.begin(), layer.table.end(), image.begin() + p.lookup_address);
+  }
+  for (size_t i = 0; i < network.storages.size(); ++i) {
+    const Storage& storage = network.storages[i];
+    const StoragePlan& p = plan.storages[i];
+    const Box& e = storage.extents;
+    for (size_t k = 0; k < storage.constant.size(); ++k) {
+      const int64_t index = static_cast<int64_t>(k), c = index % e[3], w = index / e[3] % e[2], h = index / (e[3] * e[2]) % e[1],
+                    n = index / (e[3] * e[2] * e[1]);
+      image[static_cast<size_t>(p.dram_address + n * p.strides[0] + h * p.strides[1] + w * p.strides[2] + c)] =
+          static_cast<uint8_t>(storage.constant[k]);
+    }
+  }
+}
+
+void DescribeLayers(const Network& network, const AcceleratorParams& params, const Plan& plan, CompiledProgram& program) {
+  for (size_t l = 0; l < network.layers.size(); ++l) {
+    const Layer& layer = network.layers[l];
+    const LayerPlan& p = plan.layers[l];
+    ProgramLayer description;
+    description.name = layer.name;
+    description.nodes = layer.nodes;
+    description.kind = layer.kind_name;
+    description.macs = layer.macs;
+    description.weight_bytes = p.mapping.weight_words() * params.weight_word_pitch_bytes();
+    description.weights_resident = p.mapping.has_weights() && p.weights_resident;
+    description.tiles = p.last_step - p.first_step + 1;
+    program.layers.push_back(std::move(description));
+  }
+}
+
+MemoryPlan SummariseMemory(const Network& network, const Plan& plan) {
+  MemoryPlan summary;
+  for (const Buffer& buffer : plan.buffers) {
+    const int64_t end = buffer.address + buffer.size;
+    if (buffer.memory == Target::kActivations) summary.activation_bytes_used = std::max(summary.activation_bytes_used, end);
+    if (buffer.memory == Target::kWeights) summary.weight_words_used = std::max(summary.weight_words_used, end);
+    if (buffer.memory == Target::kParameters) summary.parameter_blocks_used = std::max(summary.parameter_blocks_used, end);
+    if (buffer.memory == Target::kWeights && plan.layers[buffer.layer].weights_resident) summary.weight_words_resident += buffer.size;
+  }
+  for (size_t i = 0; i < network.storages.size(); ++i) {
+    if (!plan.storages[i].spilled) continue;
+    summary.activations_spilled_bytes += plan.storages[i].bytes;
+    ++summary.spilled_tensors;
+  }
+  return summary;
+}
+
+// Cycles between the ends of the layers' last compute instructions.
+void AttributeCycles(const ProgramTiming& timing, CompiledProgram& program) {
+  std::vector<int64_t> ends(program.layers.size(), 0);
+  for (size_t i = 0; i < timing.instructions.size(); ++i) {
+    if (program.run[i].header.opcode != Opcode::kCompute) continue;
+    int64_t& end = ends[program.run[i].compute.tag];
+    end = std::max(end, timing.instructions[i].end_cycles);
+  }
+  int64_t before = 0;
+  for (size_t l = 0; l < ends.size(); ++l) {
+    program.layers[l].cycles_estimated = std::max<int64_t>(0, ends[l] - before);
+    before = std::max(before, ends[l]);
+  }
+  if (!ends.empty()) program.layers.back().cycles_estimated += timing.total_cycles - before;
+}
+
+// `with_image`: false leaves the constants out, for estimates.
+absl::StatusOr<CompiledProgram> CompileNetwork(const Network& network, const AcceleratorParams& params, const MemoryModel& memory,
+                                               PlanOptions options, bool with_image) {
+  // The number of instructions moves what lies behind them, so it is found first; addresses do not change it.
+  options.first_dram_address = 0;
+  HEDDLE_ASSIGN_OR_RETURN(Plan plan, PlanNetwork(network, params, options));
+  CompiledProgram program;
+  program.setup = Emitter(network, params, plan).Setup();
+  program.run = Emitter(network, params, plan).Run();
+  options.first_dram_address = static_cast<int64_t>(program.setup.size() + program.run.size()) * kInstructionBytes;
+  HEDDLE_ASSIGN_OR_RETURN(plan, PlanNetwork(network, params, options));
+  program.setup = Emitter(network, params, plan).Setup();
+  program.run = Emitter(network, params, plan).Run();
+  if (plan.dram_end >= (int64_t{1} << 31)) return ir::UserError("E-ACC-016", fmt::format("the program needs {} bytes of DRAM; expected less than 2 GiB", plan.dram_end));
+  program.params = params;
+  program.memory = memory;
+  program.run_address = static_cast<int64_t>(program.setup.size()) * kInstructionBytes;
+  program.dram_bytes = plan.dram_end;
+  DescribeLayers(network, params, plan, program);
+  program.plan = SummariseMemory(network, plan);
+  for (const BoundaryTensor& tensor : network.inputs) program.inputs.push_back(HostTensorOf(network, plan, tensor));
+  for (const BoundaryTensor& tensor : network.outputs) program.outputs.push_back(HostTensorOf(network, plan, tensor));
+  HEDDLE_ASSIGN_OR_RETURN(const ProgramTiming timing, EstimateProgram(params, memory, program.run));
+  HEDDLE_ASSIGN_OR_RETURN(const ProgramTiming setup_timing, EstimateProgram(params, memory, program.setup));
+  program.cycles_estimated = timing.total_cycles;
+  program.setup_cycles_estimated = setup_timing.total_cycles;
+  program.dram_bytes_read = timing.dram_bytes_read;
+  program.dram_bytes_written = timing.dram_bytes_written;
+  AttributeCycles(timing, program);
+  if (!with_image) return program;
+  program.image.resize(static_cast<size_t>(plan.constants_end));
+  HEDDLE_ASSIGN_OR_RETURN(const std::vector<uint8_t> setup, EncodeProgram(program.setup));
+  HEDDLE_ASSIGN_OR_RETURN(const std::vector<uint8_t> run, EncodeProgram(program.run));
+  std::copy(setup.begin(), setup.end(), program.image.begin());
+  std::copy(run.begin(), run.end(), program.image.begin() + program.run_address);
+  WriteConstants(network, params, plan, program.image);
+  HEDDLE_RETURN_IF_ERROR(VerifyProgram(params, program.setup, program.dram_bytes));
+  HEDDLE_RETURN_IF_ERROR(VerifyProgram(params, program.run, program.dram_bytes));
+  return program;
+}
+
+// Pieces for the first and the last layer by the fast model's verdict: doubled as long as that helps.
+absl::StatusOr<PlanOptions> ChoosePieces(const Network& network, const AcceleratorParams& params, const MemoryModel& memory) {
+  PlanOptions best;
+  HEDDLE_ASSIGN_OR_RETURN(const CompiledProgram first, CompileNetwork(network, params, memory, best, false));
+  int64_t best_cycles = first.cycles_estimated;
+  for (int PlanOptions::*pieces : {&PlanOptions::input_pieces, &PlanOptions::output_pieces}) {
+    for (int count = 2; count <= 16; count *= 2) {
+      PlanOptions options = best;
+      options.*pieces = count;
+      const auto program = CompileNetwork(network, params, memory, options, false);
+      if (!program.ok() || program->cycles_estimated >= best_cycles) break;
+      best = options;
+      best_cycles = program->cycles_estimated;
+    }
+  }
+  return best;
+}
+
+}  // namespace
+
+absl::StatusOr<CompiledProgram> CompileRegion(const ir::Graph& region, const AcceleratorParams& params, const MemoryModel& memory) {
+  HEDDLE_RETURN_IF_ERROR(CheckParams(params));
+  HEDDLE_ASSIGN_OR_RETURN(const Network network, LowerRegion(region, params));
+  HEDDLE_ASSIGN_OR_RETURN(const PlanOptions options, ChoosePieces(network, params, memory));
+  HEDDLE_ASSIGN_OR_RETURN(CompiledProgram program, CompileNetwork(network, params, memory, options, true));
+  program.name = region.name();
+  return program;
+}
+
+ir::Support SupportsNode(const ir::Graph& graph, const ir::Node& node, const AcceleratorParams& params) {
+  const ir::Graph region = ir::ExtractRegion(graph, {node.id});
+  const auto network = LowerRegion(region, params);
+  absl::Status status = network.status();
+  if (network.ok()) status = PlanNetwork(*network, params, {}).status();
+  if (status.ok()) return ir::Support::Yes();
+  const std::string code = ir::ErrorCode(status), message(status.message());
+  return ir::Support::No(code, message.substr(std::min(message.size(), code.size() + 2)));
+}
+
+absl::StatusOr<ir::Cost> EstimateRegionCost(const ir::Graph& graph, const std::vector<ir::NodeId>& nodes, const AcceleratorParams& params,
+                                            const MemoryModel& memory) {
+  const ir::Graph region = ir::ExtractRegion(graph, nodes);
+  HEDDLE_ASSIGN_OR_RETURN(const Network network, LowerRegion(region, params));
+  HEDDLE_ASSIGN_OR_RETURN(const CompiledProgram program, CompileNetwork(network, params, memory, {}, false));
+  ir::Cost cost;
+  cost.cycles = program.cycles_estimated;
+  cost.time_us = static_cast<double>(program.cycles_estimated) / params.clock_mhz;
+  cost.provenance = ir::Provenance::kModelled;
+  cost.source = fmt::format("fast model: {} cycles at {} MHz", program.cycles_estimated, params.clock_mhz);
+  cost.bytes_moved = program.dram_bytes_read + program.dram_bytes_written;
+  return cost;
+}
+
+}  // namespace heddle::hls

@@ -1,0 +1,85 @@
+// The state while a region becomes a Network; shared by the files lower*.cc only.
+#ifndef HEDDLE_HLS_LOWERING_H_
+#define HEDDLE_HLS_LOWERING_H_
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "hls/layer.h"
+
+namespace heddle::hls {
+
+class Lowering {
+ public:
+  Lowering(const ir::Graph& graph, const AcceleratorParams& params) : graph_(graph), params_(params) {}
+  absl::StatusOr<Network> Run();
+
+ private:
+  // lower.cc: order, boundaries, movement.
+  absl::Status LowerNode(const ir::Node& node);
+  absl::Status CheckTypes(const ir::Node& node) const;
+  void AddInput(ir::ValueId value);
+  bool PrefersChannelsFirst(ir::ValueId value, int depth) const;
+  absl::Status LowerReshape(const ir::Node& node);
+  absl::Status LowerTranspose(const ir::Node& node);
+  absl::Status LowerSlice(const ir::Node& node);
+  absl::Status LowerSplit(const ir::Node& node);
+  // A part of `view` along logical dimension `dim`: positions start, start + step, … (count of them).
+  absl::StatusOr<View> SliceView(const ir::Node& node, const View& view, const ir::Shape& shape, int dim, int64_t start,
+                                 int64_t count, int64_t step) const;
+  absl::Status LowerConcat(const ir::Node& node);
+  absl::Status PlaceInConcat(const ir::Node& node, ir::ValueId input, const View& whole, int axis, int64_t position);
+
+  // lower_conv.cc: sums over windows.
+  absl::Status LowerConv(const ir::Node& node);
+  absl::Status LowerMatMul(const ir::Node& node);
+  absl::Status LowerAveragePool(const ir::Node& node);
+  absl::Status LowerMaxPool(const ir::Node& node);
+  struct Geometry {  // rank 3 counts as height 1
+    int64_t n = 1, c = 1, h = 1, w = 1;
+  };
+  static Geometry GeometryOf(const ir::Shape& shape);
+  absl::Status SetWindow(const ir::Node& node, const ir::Shape& kernel, Layer& layer);
+  absl::Status SetWindowInput(const ir::Node& node, const View& view, const ir::Shape& shape, Layer& layer);
+  // The view, or a copy of it whose pixels the window can read.
+  absl::StatusOr<View> AlignedForWindow(const ir::Node& node, const View& view, const ir::Shape& shape);
+  void WishForWindow(const Layer& layer);
+  absl::Status SetRequantiser(const ir::Node& node, int64_t channels, Layer& layer) const;
+  absl::Status FoldZeroPoints(const ir::Node& node, const std::vector<int64_t>& zero_points, const ir::Tensor* bias,
+                              int64_t in_zero, Layer& layer) const;
+  absl::Status AveragePoolParts(const ir::Node& node, Layer& layer) const;
+  void WriteChannelsFirst(ir::ValueId value, Layer& layer);
+
+  // lower_elementwise.cc: one element at a time, and what can be fused into the drain of the layer before.
+  absl::Status LowerAdd(const ir::Node& node);
+  absl::Status LowerMul(const ir::Node& node);
+  absl::Status LowerLut(const ir::Node& node);
+  absl::Status LowerPad(const ir::Node& node);
+  // An element-wise layer that reads `input` and writes a new value in the same arrangement.
+  absl::StatusOr<Layer> MakeElementwise(const ir::Node& node, const View& view, const ir::Shape& shape, ir::ValueId output);
+  absl::Status SetOperandB(const ir::Node& node, ir::ValueId value, const View& reference, const ir::Shape& shape, Layer& layer);
+  int MakeConstant(const ir::Tensor& tensor, const std::string& name, const View& reference, const ir::Shape& shape);
+  absl::StatusOr<bool> FuseAdd(const ir::Node& node);
+  // The layer whose drain may still take an operation on `value`, which nobody else reads; -1 where there is none.
+  int FusableLayer(ir::ValueId value) const;
+  static void SetAddition(const ir::Node& node, bool swapped, ComputeFields& fields);
+
+  // Everything a layer needs once its fields are complete.
+  absl::Status FinishLayer(const ir::Node& node, ir::ValueId output, Layer layer);
+  View NewStorage(const std::string& name, const Box& extents, const std::vector<int>& order);
+  const View& ViewOf(ir::ValueId value) const { return views_.at(value); }
+  ir::Shape ShapeOf(ir::ValueId value) const { return graph_.type(value).static_shape(); }
+  absl::Status Unsupported(std::string_view code, const ir::Node& node, const std::string& text) const;
+
+  const ir::Graph& graph_;
+  const AcceleratorParams& params_;
+  Network network_;
+  std::map<ir::ValueId, View> views_;
+  std::map<ir::ValueId, int> producers_;  // layer that writes the value, where it is a layer's whole output
+};
+
+}  // namespace heddle::hls
+
+#endif  // HEDDLE_HLS_LOWERING_H_

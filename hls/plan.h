@@ -1,0 +1,90 @@
+// Where everything lies and in which steps a network runs.
+//
+// A step is a piece of a layer: some output rows of some output blocks. Steps run one after the other on the compute unit;
+// loads for the next step run under this one, stores of this one under the next. So every on-chip buffer has an interval of
+// steps, and one first-fit allocator over intervals places resident weights, streamed weights, activations that stay and
+// pieces of activations that do not: double buffering is what comes out where intervals overlap by one step.
+#ifndef HEDDLE_HLS_PLAN_H_
+#define HEDDLE_HLS_PLAN_H_
+
+#include <absl/status/statusor.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "hls/isa.h"
+#include "hls/layer.h"
+#include "hls/mapping.h"
+#include "hls/params.h"
+
+namespace heddle::hls {
+
+// Bytes of activations, tiles of weights, blocks of parameters, tables of lookup.
+struct Buffer {
+  Target memory = Target::kActivations;
+  int64_t size = 0;
+  int first_step = 0, last_step = 0;  // both included; -1: before the first
+  int64_t address = -1;
+  int storage = -1;  // root storage or -1
+  int layer = -1;    // layer whose weights, parameters, table or piece it is, or -1
+};
+
+// A contiguous run between DRAM and a buffer. `offset` counts in bytes (activations) or in the buffer's units.
+struct Transfer {
+  int buffer = -1;
+  int64_t offset = 0;
+  int64_t dram_address = 0;
+  int64_t bytes = 0;
+  int layer = 0;
+  int step = 0;  // loads: just before this step's compute instructions; stores: just after them
+};
+
+struct PlannedStep {
+  int layer = 0;
+  Piece piece;                 // bases relative to the buffers below, completed when these have addresses
+  int64_t batches = 1;         // piece.n, piece.n + 1, …
+  int in_buffer = -1, b_buffer = -1, out_buffer = -1, weight_buffer = -1, parameter_buffer = -1, lookup_buffer = -1;
+};
+
+struct StoragePlan {
+  Box strides{};            // bytes
+  int64_t bytes = 0;
+  int64_t dram_address = -1;
+  bool spilled = false;     // lives in DRAM; layers see pieces of it
+  int buffer = -1;          // where not spilled
+};
+
+struct LayerPlan {
+  Mapping mapping;
+  LayerSteps steps;
+  int64_t rows_per_tile = 0;
+  int64_t blocks_per_tile = 0;
+  bool weights_resident = true, parameters_resident = true, lookup_resident = true;
+  int64_t weight_address = -1, parameter_address = -1, lookup_address = -1;  // in DRAM
+  int first_step = 0, last_step = 0;
+};
+
+struct Plan {
+  std::vector<StoragePlan> storages;  // parallel to Network::storages; children share their root's strides
+  std::vector<LayerPlan> layers;
+  std::vector<Buffer> buffers;
+  std::vector<PlannedStep> steps;
+  std::vector<Transfer> setup_loads, loads, stores;
+  int64_t constants_begin = 0, constants_end = 0;  // DRAM: weights, parameters, tables, constant storages
+  int64_t dram_end = 0;
+};
+
+struct PlanOptions {
+  int64_t first_dram_address = 0;  // constants start here
+  int input_pieces = 1;            // the first layer runs in so many pieces, each as soon as its input is there
+  int output_pieces = 1;           // the last one, each stored as soon as it is done
+};
+
+// E-ACC-012 where one block's weights do not fit, E-ACC-013 where one row's activations do not.
+absl::StatusOr<Plan> PlanNetwork(const Network& network, const AcceleratorParams& params, const PlanOptions& options);
+
+inline int64_t RoundUp(int64_t value, int64_t unit) { return (value + unit - 1) / unit * unit; }
+
+}  // namespace heddle::hls
+
+#endif  // HEDDLE_HLS_PLAN_H_
