@@ -48,25 +48,16 @@ std::vector<LoadUse> LoadsOf(const Expr& value) {
   return loads;
 }
 
-// Width of the vector along an axis of this extent: least work, counting unused lanes and a fixed cost a tile.
-int64_t BestLanes(int64_t extent, int max_lanes) {
-  constexpr int64_t kTileCost = 4;  // of scalar work beside the lanes
-  int64_t best = 1, best_cost = extent * (1 + kTileCost);
-  for (int64_t lanes = 2; lanes <= std::min<int64_t>(max_lanes, extent); lanes *= 2) {
-    const int64_t cost = CeilDiv(extent, lanes) * (lanes + kTileCost);
-    if (cost < best_cost) best = lanes, best_cost = cost;
-  }
-  return best;
-}
+// Fixed cost of a tile beside its elements, in elements: what lets wide tiles win although their last one does work twice.
+constexpr int64_t kTileCost = 4;
 
-int64_t BestRows(int64_t extent, int max_rows) {
-  int64_t best = 1;
-  for (int64_t rows = 2; rows <= std::min<int64_t>(max_rows, extent); ++rows) {
-    const bool fits_better = CeilDiv(extent, rows) * rows <= CeilDiv(extent, best) * best;
-    if (fits_better || (extent % best != 0 && CeilDiv(extent, rows) < CeilDiv(extent, best))) best = rows;
+// The size up to `largest` with the least work along an axis.
+int64_t BestTile(int64_t extent, int64_t largest, bool powers_of_two) {
+  int64_t best = 1, best_cost = extent * (1 + kTileCost);
+  for (int64_t size = 2; size <= std::min(largest, extent); size += powers_of_two ? size : 1) {
+    const int64_t cost = CeilDiv(extent, size) * (size + kTileCost);
+    if (cost <= best_cost) best = size, best_cost = cost;
   }
-  // No good divisor: whole tiles and one that is moved back.
-  if (best * 2 <= std::min<int64_t>(max_rows, extent)) best = std::min<int64_t>(max_rows, extent);
   return best;
 }
 
@@ -85,7 +76,7 @@ Tiles ChooseTiles(const FlatStage& stage, const ScheduleOptions& options) {
     contiguous = contiguous || (stride >= 1 && stride <= kLargestLaneStride);
   }
   if (contiguous) {
-    const int64_t size = BestLanes(stage.axes[static_cast<size_t>(last)].extent, options.max_lanes);
+    const int64_t size = BestTile(stage.axes[static_cast<size_t>(last)].extent, options.max_lanes, true);
     if (size > 1) tiles.lanes = {last, size};
   }
   // Rows pay where some operand does not change along them while another one does and does not change along the lanes.
@@ -96,7 +87,7 @@ Tiles ChooseTiles(const FlatStage& stage, const ScheduleOptions& options) {
       reused = reused || (!UsesVar(load.index, row) && UsesVar(load.index, lane));
       streamed = streamed || (UsesVar(load.index, row) && !UsesVar(load.index, lane));
     }
-    const int64_t size = BestRows(stage.axes[static_cast<size_t>(axis)].extent, options.max_rows);
+    const int64_t size = BestTile(stage.axes[static_cast<size_t>(axis)].extent, options.max_rows, false);
     if (reused && streamed && size > 1) {
       tiles.rows = {axis, size};
       break;

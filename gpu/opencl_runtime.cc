@@ -163,22 +163,22 @@ class OpenClRuntime : public GpuRuntime {
     return std::make_unique<OpenClBuffer>(std::move(memory), bytes);
   }
 
-  absl::Status Upload(GpuBuffer& buffer, const void* data) override {
-    if (buffer.bytes() == 0) return absl::OkStatus();
+  absl::Status Upload(GpuBuffer& buffer, const void* data, int64_t bytes) override {
+    if (bytes == 0) return absl::OkStatus();
     cl_event event = nullptr;
     const cl_int code = clEnqueueWriteBuffer(queue_.get(), static_cast<OpenClBuffer&>(buffer).memory(), CL_FALSE, 0,
-                                             static_cast<size_t>(buffer.bytes()), data, 0, nullptr, &event);
-    if (code != CL_SUCCESS) return ClError(fmt::format("copy {} bytes to the device", buffer.bytes()), code);
+                                             static_cast<size_t>(bytes), data, 0, nullptr, &event);
+    if (code != CL_SUCCESS) return ClError(fmt::format("copy {} bytes to the device", bytes), code);
     events_.emplace_back(event);
     return absl::OkStatus();
   }
 
-  absl::Status Download(const GpuBuffer& buffer, void* data) override {
-    if (buffer.bytes() == 0) return absl::OkStatus();
+  absl::Status Download(const GpuBuffer& buffer, void* data, int64_t bytes) override {
+    if (bytes == 0) return absl::OkStatus();
     cl_event event = nullptr;
     const cl_int code = clEnqueueReadBuffer(queue_.get(), static_cast<const OpenClBuffer&>(buffer).memory(), CL_FALSE, 0,
-                                            static_cast<size_t>(buffer.bytes()), data, 0, nullptr, &event);
-    if (code != CL_SUCCESS) return ClError(fmt::format("copy {} bytes from the device", buffer.bytes()), code);
+                                            static_cast<size_t>(bytes), data, 0, nullptr, &event);
+    if (code != CL_SUCCESS) return ClError(fmt::format("copy {} bytes from the device", bytes), code);
     events_.emplace_back(event);
     return absl::OkStatus();
   }

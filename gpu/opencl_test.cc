@@ -77,11 +77,11 @@ TEST_P(OpenClTest, StagesAgreeWithTheInterpreter) {
     std::vector<const GpuBuffer*> arguments;
     for (const Tensor& tensor : actual) {
       buffers.push_back(runtime_->Allocate(tensor.bytes()).value());
-      ASSERT_TRUE(runtime_->Upload(*buffers.back(), tensor.data()).ok());
+      ASSERT_TRUE(runtime_->Upload(*buffers.back(), tensor.data(), tensor.bytes()).ok());
       arguments.push_back(buffers.back().get());
     }
     ASSERT_TRUE((*program)->Launch(static_cast<int>(t), arguments).ok()) << what;
-    for (size_t a = 0; a < actual.size(); ++a) ASSERT_TRUE(runtime_->Download(*buffers[a], actual[a].data()).ok());
+    for (size_t a = 0; a < actual.size(); ++a) ASSERT_TRUE(runtime_->Download(*buffers[a], actual[a].data(), actual[a].bytes()).ok());
     auto times = runtime_->Finish();
     ASSERT_TRUE(times.ok()) << times.status().message();
     EXPECT_EQ(times->size(), 2 * actual.size() + 1);

@@ -59,9 +59,9 @@ class GpuRuntime {
                                                             const std::vector<ir::loops::Function>& kernels) = 0;
 
   virtual absl::StatusOr<std::unique_ptr<GpuBuffer>> Allocate(int64_t bytes) = 0;
-  // Enqueue a copy of the whole buffer; `data` must stay valid until Finish.
-  virtual absl::Status Upload(GpuBuffer& buffer, const void* data) = 0;
-  virtual absl::Status Download(const GpuBuffer& buffer, void* data) = 0;
+  // Enqueue a copy of the first `bytes` of the buffer; `data` must stay valid until Finish.
+  virtual absl::Status Upload(GpuBuffer& buffer, const void* data, int64_t bytes) = 0;
+  virtual absl::Status Download(const GpuBuffer& buffer, void* data, int64_t bytes) = 0;
   // Waits, and returns when each command since the last Finish ran, in their order.
   virtual absl::StatusOr<std::vector<GpuTimes>> Finish() = 0;
 };
