@@ -126,10 +126,22 @@ class Generator {
     const bool include = Coin();
     attributes["count_include_pad"] = int64_t{include};
     attributes["x_zero_point"] = Zero();
-    ir::Window window{{shape[2], shape[3]}, kernel, strides, dilations, {begins[0], begins[1]}, {begins[2], begins[3]}, {}};
-    for (size_t d = 0; d < 2; ++d) window.output.push_back((window.input[d] + begins[d] + begins[d + 2] - kernel[d]) / strides[d] + 1);
-    attributes["counts"] = ir::WindowCounts(window, include);
-    Requantise(static_cast<int64_t>(ir::WindowCounts(window, include).size()), 200 * kernel[0] * kernel[1], attributes);
+    std::vector<int64_t> counts = {1};
+    for (size_t d = 0; d < 2; ++d) {
+      const int64_t extent = shape[d + 2], before = begins[d], after = begins[d + 2];
+      const int64_t outputs = (extent + before + after - kernel[d]) / strides[d] + 1;
+      std::vector<int64_t> products;
+      for (int64_t o = 0; o < outputs; ++o) {
+        const int64_t start = o * strides[d] - before, end = start + kernel[d];
+        const int64_t count = std::min(end, extent + (include ? after : 0)) - std::max(start, include ? -before : 0);
+        for (int64_t other : counts) products.push_back(other * count);
+      }
+      std::sort(products.begin(), products.end());
+      products.erase(std::unique(products.begin(), products.end()), products.end());
+      counts = products;
+    }
+    attributes["counts"] = counts;
+    Requantise(static_cast<int64_t>(counts.size()), 200 * kernel[0] * kernel[1], attributes);
     Finish("QAveragePool", {x}, attributes);
   }
 
