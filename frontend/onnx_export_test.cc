@@ -12,7 +12,7 @@
 namespace heddle::frontend {
 namespace {
 
-const std::filesystem::path kModel = "testbench/models/digits/digits_int8.onnx";
+const std::filesystem::path kModel = "testbench/models/digits/digits_int8_qdq.onnx";
 
 std::string Read(const std::filesystem::path& path) {
   std::ifstream in(path, std::ios::binary);
