@@ -94,8 +94,17 @@ absl::Status ExpectRank(const NodeContext& c, int input, int least, int most) {
                                                      ShapeText(c.input_shape(input)), expected));
 }
 
+// Not every verifier states its whole signature before it looks at values.
+template <typename T>
+absl::Status ExpectHolds(const NodeContext& c, const std::string& attribute, AttributeKind kind) {
+  const Attribute& value = c.node().attributes.at(attribute);
+  if (std::holds_alternative<T>(value)) return absl::OkStatus();
+  return NodeError("E-OP-006", c.node(), fmt::format("attribute '{}' must be {}, is {}", attribute, KindName(kind), KindName(KindOf(value))));
+}
+
 absl::Status ExpectInts(const NodeContext& c, const std::string& attribute, int64_t count, int64_t low, int64_t high) {
   if (!c.node().Has(attribute)) return absl::OkStatus();
+  HEDDLE_RETURN_IF_ERROR(ExpectHolds<std::vector<int64_t>>(c, attribute, AttributeKind::kInts));
   const std::vector<int64_t> values = c.node().Ints(attribute);
   if (count >= 0 && static_cast<int64_t>(values.size()) != count) {
     return NodeError("E-OP-004", c.node(),
@@ -112,6 +121,7 @@ absl::Status ExpectInts(const NodeContext& c, const std::string& attribute, int6
 
 absl::Status ExpectInt(const NodeContext& c, const std::string& attribute, int64_t low, int64_t high) {
   if (!c.node().Has(attribute)) return absl::OkStatus();
+  HEDDLE_RETURN_IF_ERROR(ExpectHolds<int64_t>(c, attribute, AttributeKind::kInt));
   const int64_t value = c.node().Int(attribute);
   if (value >= low && value <= high) return absl::OkStatus();
   return NodeError("E-OP-004", c.node(), fmt::format("attribute '{}' is {}, expected {} to {}", attribute, value, low, high));
@@ -120,6 +130,7 @@ absl::Status ExpectInt(const NodeContext& c, const std::string& attribute, int64
 absl::Status ExpectString(const NodeContext& c, const std::string& attribute,
                           std::initializer_list<std::string_view> values) {
   if (!c.node().Has(attribute)) return absl::OkStatus();
+  HEDDLE_RETURN_IF_ERROR(ExpectHolds<std::string>(c, attribute, AttributeKind::kString));
   const std::string value = c.node().String(attribute);
   std::string expected;
   for (std::string_view v : values) {
