@@ -6,6 +6,7 @@
 #include <absl/status/statusor.h>
 
 #include <filesystem>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -18,13 +19,17 @@ struct HlsSources {
   std::string kernel_name;  // the top function, a C identifier
   std::string kernel_h;     // its declaration and the arguments' sizes
   std::string kernel_cpp;
-  std::string tb_cpp;  // tb DIR: reads DIR/input_N.bin and DIR/expected_N.bin, exit status 0 where all bytes agree, else 1
+  // tb [DIR]: reads DIR/constant_N.bin, DIR/input_N.bin and DIR/expected_N.bin; exit status 0 where all bytes agree, 1 where not,
+  // 2 where a file is missing or too short.
+  std::string tb_cpp;
+  std::vector<std::shared_ptr<const ir::Tensor>> constants;  // weights and the like, in the order of constant_N
 };
 
-// `region`: every op has a loop definition (E-OP-090 otherwise). The lanes of `params` are the unroll factors.
+// `region`: every op has a loop definition (E-OP-090 otherwise). The lanes of `params` are the unroll factors: C output channels at
+// a time, R products in each.
 absl::StatusOr<HlsSources> GenerateHls(const ir::Graph& region, const std::string& name, const AcceleratorParams& params);
 
-// kernel.h, kernel.cpp and tb.cpp in `directory`, which is created.
+// kernel.h, kernel.cpp, tb.cpp and constant_N.bin in `directory`, which is created.
 absl::Status WriteHls(const HlsSources& sources, const std::filesystem::path& directory);
 
 // Compiles kernel.cpp and tb.cpp in `directory` with g++ (sanitizers on) and runs the test bench on `inputs` against `expected`.

@@ -263,6 +263,9 @@ absl::Status Lowering::PlaceInConcat(const ir::Node& node, ir::ValueId input, co
       view.offset == Box{} && view.atoms == origin.atoms && network_.layers[producers_[input]].out.storage == view.storage) {
     storage.parent = whole.storage;
     storage.parent_offset[axis] = position;
+    Storage& root = network_.storages[whole.storage];
+    root.align_pixels |= storage.align_pixels;
+    root.odd_rows |= storage.odd_rows;
     return absl::OkStatus();
   }
   HEDDLE_ASSIGN_OR_RETURN(Layer copy, MakeElementwise(node, view, shape, ir::kNoValue));

@@ -106,10 +106,10 @@ bool ReadableByWindow(const Network& network, const Layer& layer, const Accelera
 }  // namespace
 
 void Lowering::WishForWindow(const Layer& layer) {
-  Storage& root = network_.storages[network_.RootOf(layer.in.storage)];
-  root.align_pixels = true;
-  if (layer.kernel_h > 1) root.odd_rows = true;
-  network_.storages[layer.in.storage].align_pixels = true;
+  for (int storage : {layer.in.storage, network_.RootOf(layer.in.storage)}) {
+    network_.storages[storage].align_pixels = true;
+    if (layer.kernel_h > 1) network_.storages[storage].odd_rows = true;
+  }
 }
 
 void Lowering::WriteChannelsFirst(ir::ValueId value, Layer& layer) {

@@ -55,11 +55,12 @@ class Generator {
     values_.push_back(graph_.node(node).outputs[0]);
     return values_.back();
   }
-  void Requantise(int64_t channels, int64_t magnitude, ir::Attributes& attributes, bool as_list = true) {
+  void Requantise(int64_t channels, int64_t magnitude, ir::Attributes& attributes, bool as_list = true, bool one_each = false) {
     ir::Requantiser r = ir::RandomRequantiser(random_, channels, magnitude);
     if (r.rounding == ir::Rounding::kDoublingHighMul) {
       for (ir::FixedPointScale& scale : r.scales) scale.shift = std::max(scale.shift, 31);
     }
+    if (one_each) r.scales.resize(static_cast<size_t>(channels), r.scales[0]);
     ir::SetRequantiser(r, attributes, as_list);
   }
 
@@ -141,7 +142,7 @@ class Generator {
       counts = products;
     }
     attributes["counts"] = counts;
-    Requantise(static_cast<int64_t>(counts.size()), 200 * kernel[0] * kernel[1], attributes);
+    Requantise(static_cast<int64_t>(counts.size()), 200 * kernel[0] * kernel[1], attributes, true, true);
     Finish("QAveragePool", {x}, attributes);
   }
 
