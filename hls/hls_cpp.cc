@@ -127,6 +127,12 @@ class KernelWriter {
                             std::min<int64_t>(local.elements, params_.contraction_lanes));
       }
     }
+    for (const Argument& a : inputs_) {
+      const std::string body = calls_ + copies_;
+      const bool read = body.find(a.name + ",") != std::string::npos || body.find(a.name + ")") != std::string::npos ||
+                        body.find(a.name + "[") != std::string::npos;
+      if (!read) text += fmt::format("  (void){};  // no layer reads it\n", a.name);
+    }
     return text + calls_ + copies_ + "}\n";
   }
 

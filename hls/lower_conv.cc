@@ -226,18 +226,30 @@ absl::Status Lowering::LowerMatMul(const ir::Node& node) {
   if (rows > 65535) return Unsupported("E-ACC-011", node, fmt::format("{} rows; expected at most 65535", rows));
   const View& view = ViewOf(node.inputs[0]);
   const auto dims = GroupAtoms(view.atoms, {rows, k});
-  const auto row_ref = dims ? DimRefOf((*dims)[0]) : std::nullopt;
-  if (!row_ref) return Unsupported("E-ACC-010", node, "its rows are not evenly spaced in memory");
+  const std::vector<Atom> row_atoms = dims ? MergeAtoms((*dims)[0]) : std::vector<Atom>{};
+  if (!dims || row_atoms.size() > 3) return Unsupported("E-ACC-010", node, "its rows are not evenly spaced in memory");
   Layer layer;
   layer.kind_name = "conv";
   layer.bounded = false;
-  layer.out_h = rows, layer.out_c = n;
+  layer.out_c = n;
   layer.macs = rows * n * k;
-  layer.parts = {{0, rows, 0, 1, 0}};
   layer.pad_value = static_cast<int32_t>(node.Int("a_zero_point"));
   layer.in.storage = view.storage;
   layer.in.offset = view.offset;
-  layer.in.h = *row_ref;
+  // Rows that are evenly spaced are output rows; where they are not, columns and batches join in.
+  static constexpr int kAxes[3][3] = {{kAxisH, 0, 0}, {kAxisH, kAxisW, 0}, {kAxisN, kAxisH, kAxisW}};
+  Box out_extents{1, 1, 1, n};
+  std::vector<int> out_order;
+  for (size_t i = 0; i < row_atoms.size(); ++i) {
+    const int axis = kAxes[row_atoms.size() - 1][i];
+    const DimRef ref{row_atoms[i].axis, row_atoms[i].multiple};
+    (axis == kAxisN ? layer.in.n : axis == kAxisH ? layer.in.h : layer.in.w) = ref;
+    out_extents[axis] = row_atoms[i].extent;
+    out_order.push_back(axis);
+  }
+  out_order.push_back(kAxisC);
+  layer.batch = out_extents[kAxisN], layer.out_h = out_extents[kAxisH], layer.out_w = out_extents[kAxisW];
+  layer.parts = {{0, layer.out_h, 0, layer.out_w, 0}};
   // Digits of k: channels are contiguous, up to two others become kernel rows and columns.
   std::vector<std::pair<int64_t*, Atom>> digits;  // extent in the layer, atom
   bool rows_used = false;
@@ -267,9 +279,9 @@ absl::Status Lowering::LowerMatMul(const ir::Node& node) {
   }
   HEDDLE_RETURN_IF_ERROR(SetRequantiser(node, n, layer));
   HEDDLE_RETURN_IF_ERROR(FoldZeroPoints(node, node.Ints("b_zero_point", {0}), bias, layer.pad_value, layer));
-  const View out = NewStorage(graph_.value(node.outputs[0]).name, {1, rows, 1, n}, {kAxisH, kAxisC});
+  const View out = NewStorage(graph_.value(node.outputs[0]).name, out_extents, out_order);
   layer.out.storage = out.storage;
-  layer.out.h = {kAxisH, 1};
+  layer.out.n = {kAxisN, 1}, layer.out.h = {kAxisH, 1}, layer.out.w = {kAxisW, 1};
   views_[node.outputs[0]] = out;
   return FinishLayer(node, node.outputs[0], std::move(layer));
 }

@@ -96,7 +96,7 @@ class Planner {
       resident(victim) = false;
     } else if (cut >= 0) {
       plan_.layers[cut].blocks_per_tile = (plan_.layers[cut].blocks_per_tile + 1) / 2;
-    } else {
+    } else if (!StopPrefetch(failed)) {
       return Failure("E-ACC-012", failed, "one block of output channels is the least there can be");
     }
     return absl::OkStatus();
@@ -118,10 +118,20 @@ class Planner {
       plan_.layers[cut].rows_per_tile = (plan_.layers[cut].rows_per_tile + 1) / 2;
     } else if (victim >= 0) {
       Spill(victim);
-    } else {
+    } else if (!StopPrefetch(failed)) {
       return Failure("E-ACC-013", failed, "one row of output is the least there can be");
     }
     return absl::OkStatus();
+  }
+
+  // The last resort: a layer waits for its loads and stores. False where every layer in the way does so already.
+  bool StopPrefetch(const Buffer& failed) {
+    for (const Buffer& buffer : plan_.buffers) {
+      if (buffer.layer < 0 || !Together(buffer, failed) || !plan_.layers[buffer.layer].prefetch) continue;
+      plan_.layers[buffer.layer].prefetch = false;
+      return true;
+    }
+    return false;
   }
 
   void Spill(int root) {

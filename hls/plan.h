@@ -60,6 +60,7 @@ struct LayerPlan {
   int64_t rows_per_tile = 0;
   int64_t blocks_per_tile = 0;
   bool weights_resident = true, parameters_resident = true, lookup_resident = true;
+  bool prefetch = true;  // loads run under the step before and stores under the next: two steps' buffers at a time
   int64_t weight_address = -1, parameter_address = -1, lookup_address = -1;  // in DRAM
   int first_step = 0, last_step = 0;
 };

@@ -184,16 +184,16 @@ class Scheduler {
     };
     if (resident || p.blocks_per_tile >= p.mapping.blocks() || units_per_block == 0) {
       const int buffer = resident ? AddBuffer(memory, units, -1, last_step, -1, l)
-                                  : AddBuffer(memory, units, p.first_step - 1, p.last_step, -1, l);
-      load(resident ? plan_.setup_loads : plan_.loads, buffer, 0, units, resident ? 0 : IssueStep(p.first_step, -1));
+                                  : AddBuffer(memory, units, p.first_step - p.prefetch, p.last_step, -1, l);
+      load(resident ? plan_.setup_loads : plan_.loads, buffer, 0, units, resident ? 0 : IssueStep(p.first_step, -1, p.prefetch));
       for (int s = p.first_step; s <= p.last_step; ++s) plan_.steps[s].*slot = buffer;
       return;
     }
     for (int s = p.first_step; s <= p.last_step; ++s) {
       const Piece& piece = plan_.steps[s].piece;
       const int64_t count = (piece.block_end - piece.block) * units_per_block;
-      const int buffer = AddBuffer(memory, count, s - 1, s, -1, l);
-      load(plan_.loads, buffer, piece.block * units_per_block, count, IssueStep(s, -1));
+      const int buffer = AddBuffer(memory, count, s - p.prefetch, s, -1, l);
+      load(plan_.loads, buffer, piece.block * units_per_block, count, IssueStep(s, -1, p.prefetch));
       plan_.steps[s].*slot = buffer;
     }
   }
@@ -261,7 +261,7 @@ class Scheduler {
   }
 
   // Loads run under the step before, but not before what they read has been stored.
-  int IssueStep(int needed, int stored) const { return std::max({0, needed - 1, stored + 1}); }
+  static int IssueStep(int needed, int stored, bool prefetch) { return std::max({0, needed - prefetch, stored + 1}); }
 
   // The last step that stores one of the rows of a spilled root; -1 where none does.
   int StoredAt(int root, int64_t first, int64_t last) const {
@@ -287,6 +287,7 @@ class Scheduler {
     }
     const bool is_out = &operand == &layer.out;
     const int64_t row_bytes = p.strides[kAxisH];
+    const bool prefetch = plan_.layers[step.layer].prefetch;
     int64_t first = 0, last = 0;
     PieceRows(layer, operand, step.piece, first, last);
     step.piece.*base -= first * row_bytes;
@@ -294,15 +295,15 @@ class Scheduler {
     const bool same_rows = s > plan_.layers[step.layer].first_step && step.piece.block > 0;
     if (same_rows) {
       step.*slot = plan_.steps[s - 1].*slot;
-      plan_.buffers[step.*slot].last_step = s + (is_out ? 1 : 0);
+      plan_.buffers[step.*slot].last_step = s + (is_out && prefetch);
     } else {
-      step.*slot = AddBuffer(Target::kActivations, RoundUp((last - first + 1) * row_bytes, Alignment()), s - (is_out ? 0 : 1),
-                             s + (is_out ? 1 : 0), -1, step.layer);
+      step.*slot = AddBuffer(Target::kActivations, RoundUp((last - first + 1) * row_bytes, Alignment()), s - (!is_out && prefetch),
+                             s + (is_out && prefetch), -1, step.layer);
       const bool shared = is_out && written_.contains(root) && !WritesWholeRows(layer);
       if (!is_out || shared) {
         plan_.loads.push_back({step.*slot, 0, p.dram_address + first * row_bytes, (last - first + 1) * row_bytes, step.layer,
-                               IssueStep(s, StoredAt(root, first, last))});
-        if (shared) plan_.buffers[step.*slot].first_step = s - 1;
+                               IssueStep(s, StoredAt(root, first, last), prefetch)});
+        if (shared) plan_.buffers[step.*slot].first_step = s - prefetch;
       }
     }
     if (is_out && step.piece.block_end == plan_.layers[step.layer].mapping.blocks()) {
@@ -343,7 +344,7 @@ class Scheduler {
           want = std::min(p.bytes, RoundUp((last + 1) * p.strides[kAxisH], params_.beat_bytes()));
         }
         if (want <= loaded) continue;
-        plan_.loads.push_back({p.buffer, loaded, p.dram_address + loaded, want - loaded, reader, IssueStep(s, -1)});
+        plan_.loads.push_back({p.buffer, loaded, p.dram_address + loaded, want - loaded, reader, IssueStep(s, -1, true)});
         loaded = want;
       }
     }

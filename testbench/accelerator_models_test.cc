@@ -1,0 +1,83 @@
+// The MLPerf Tiny networks as accelerator programs: what the engine takes of each becomes one region, whose program on the
+// functional model gives the reference interpreter's bytes; the fast model's cycles are printed.
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+#include "frontend/onnx_import.h"
+#include "hls/compiler.h"
+#include "hls/functional_model.h"
+#include "ir/interpreter.h"
+#include "ir/ops/quant_common.h"
+#include "ir/passes/pass.h"
+#include "ir/region.h"
+#include "testbench/data_path.h"
+
+namespace heddle {
+namespace {
+
+// The zynq7020 preset's memories.
+hls::AcceleratorParams Params() {
+  hls::AcceleratorParams params;
+  params.contraction_lanes = 24;
+  params.output_lanes = 16;
+  params.requantise_lanes = 16;
+  params.activation_bytes = 131072;
+  params.weight_words = 1024;
+  params.parameter_blocks = 256;
+  return params;
+}
+
+void RunModel(const std::string& file, int64_t most_cycles) {
+  const auto path = testbench::DataPath("mlperf_tiny_onnx/" + file);
+  if (!path) GTEST_SKIP() << "no test data";
+  auto graph = frontend::ImportOnnx(*path);
+  ASSERT_TRUE(graph.ok()) << graph.status();
+  ASSERT_TRUE(ir::RunDefaultPipeline(*graph).ok());
+  const hls::AcceleratorParams params = Params();
+  std::vector<ir::NodeId> nodes;
+  for (ir::NodeId id : graph->NodeIds()) {
+    const ir::Node& node = graph->node(id);
+    const ir::Support support = hls::SupportsNode(*graph, node, params);
+    if (support.supported) {
+      nodes.push_back(id);
+    } else {
+      std::printf("  %s (%s) elsewhere: %s %s\n", node.name.c_str(), node.op.c_str(), support.code.c_str(), support.text.c_str());
+    }
+  }
+  const ir::Graph region = ir::ExtractRegion(*graph, nodes);
+  const auto program = hls::CompileRegion(region, params);
+  ASSERT_TRUE(program.ok()) << program.status();
+  if (std::getenv("HEDDLE_VERBOSE")) std::printf("%s", hls::ProgramText(*program).c_str());
+  std::printf("%s: %zu of %zu nodes, %zu layers, %zu instructions, %lld cycles estimated, utilisation %.3f, spilled %lld bytes\n", file.c_str(), nodes.size(),
+              graph->NodeIds().size(), program->layers.size(), program->run.size(), static_cast<long long>(program->cycles_estimated),
+              static_cast<double>(program->macs()) / static_cast<double>(program->cycles_estimated * params.peak_macs_per_cycle()),
+              static_cast<long long>(program->plan.activations_spilled_bytes));
+  EXPECT_LE(program->cycles_estimated, most_cycles);
+  ir::Random random(5);
+  std::vector<ir::Tensor> inputs;
+  for (ir::ValueId value : region.inputs()) {
+    inputs.push_back(ir::RandomTensor(random, ir::ElementType::kInt8, region.type(value).static_shape(), -128, 127));
+  }
+  const auto expected = ir::Interpret(region, inputs);
+  ASSERT_TRUE(expected.ok()) << expected.status();
+  std::vector<uint8_t> dram = hls::InitialDram(*program);
+  hls::FunctionalModel model(params);
+  ASSERT_TRUE(model.Run(program->setup, dram, 1).ok());
+  ASSERT_TRUE(hls::PackInputs(*program, inputs, dram).ok());
+  const absl::Status status = model.Run(program->run, dram, 1);
+  ASSERT_TRUE(status.ok()) << status;
+  const std::vector<ir::Tensor> found = hls::UnpackOutputs(*program, dram);
+  for (size_t i = 0; i < found.size(); ++i) EXPECT_TRUE(found[i] == (*expected)[i]) << program->outputs[i].name;
+}
+
+TEST(AcceleratorModelsTest, Ic) { RunModel("ic_int8_qdq.onnx", 60000); }
+TEST(AcceleratorModelsTest, Kws) { RunModel("kws_int8_qdq.onnx", 30000); }
+TEST(AcceleratorModelsTest, Vww) { RunModel("vww_int8_qdq.onnx", 90000); }
+TEST(AcceleratorModelsTest, Ad) { RunModel("ad_int8_qdq.onnx", 10000); }
+TEST(AcceleratorModelsTest, IcQop) { RunModel("ic_int8_qop.onnx", 60000); }
+TEST(AcceleratorModelsTest, KwsQop) { RunModel("kws_int8_qop.onnx", 30000); }
+
+}  // namespace
+}  // namespace heddle
