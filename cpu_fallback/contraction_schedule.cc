@@ -29,6 +29,7 @@ using ir::Shape;
 
 constexpr int64_t kSumsOnStack = 24 << 10;  // bytes of a block's buffer of sums
 constexpr int64_t kUnrolledTaps = 9;
+constexpr int64_t kLargestTile = 256;  // columns
 
 int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 Expr I64(int64_t value) { return IntConstant(ElementType::kInt64, value); }
@@ -81,7 +82,7 @@ class Tiler {
     rows_ = CeilDiv(c_.row.extent, row_tiles_);
     const int64_t budget = rows_ == 1 ? registers / 2 : registers - 4;
     const int64_t vectors = std::clamp<int64_t>(budget / rows_, 1, 8);
-    tile_ = std::min(vectors, CeilDiv(columns_, lanes_)) * lanes_;
+    tile_ = std::max<int64_t>(lanes_, std::min({vectors * lanes_, CeilDiv(columns_, lanes_) * lanes_, kLargestTile / lanes_ * lanes_}));
   }
 
   void ChooseBlocks() {

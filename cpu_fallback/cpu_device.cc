@@ -186,10 +186,10 @@ class CpuDevice : public ir::Device {
       const ir::Node& node = region.node(id);
       key += node.op + "(";
       for (ir::ValueId input : node.inputs) {
-        key += input == ir::kNoValue ? "-," : TypeText({region.type(input).element, region.type(input).shape}) + ",";
+        key += input == ir::kNoValue ? "-," : ir::TypeText({region.type(input).element, region.type(input).shape}) + ",";
       }
       key += ")->";
-      for (ir::ValueId output : node.outputs) key += TypeText({region.type(output).element, region.type(output).shape}) + ",";
+      for (ir::ValueId output : node.outputs) key += ir::TypeText({region.type(output).element, region.type(output).shape}) + ",";
       for (const auto& [name, value] : node.attributes) {
         if (const auto* ints = std::get_if<std::vector<int64_t>>(&value); ints && ints->size() <= 16) {
           key += fmt::format("{}={};", name, fmt::join(*ints, ","));

@@ -22,7 +22,7 @@ using ir::loops::StmtKind;
 
 constexpr int64_t kLargestOnStack = 32 << 10;  // bytes of one temporary
 constexpr int64_t kLargestUnroll = 64;         // copies of one loop; more stay a loop
-constexpr int64_t kLargestLanes = 64;
+constexpr int64_t kLargestLanes = 256;
 constexpr uint64_t kAlignment = 64;
 
 }  // namespace

@@ -113,6 +113,7 @@ bool Emitter::LaneStride(const Buffer& buffer, std::vector<Expr>& indices, int64
   if (affine) return true;
   // Quotients and remainders of a fused loop may still lie side by side in memory. One flat index, the others 0.
   const Expr flat = ir::loops::JoinQuotients(ir::loops::FlatIndex(buffer, indices));
+  made_here_.push_back(flat);
   if (!LaneCoefficient(flat, stride)) return false;
   indices.assign(indices.size(), Expr(0));
   indices.back() = flat;
@@ -158,7 +159,8 @@ std::vector<llvm::Value*> Emitter::EmitLaneAddresses(const Buffer& buffer, std::
     }
     return addresses;
   }
-  llvm::Value* flat = EmitExpr(ir::loops::FlatIndex(buffer, indices));
+  made_here_.push_back(ir::loops::FlatIndex(buffer, indices));
+  llvm::Value* flat = EmitExpr(made_here_.back());
   for (unsigned lane = 0; lane < lanes_; ++lane) {
     addresses.push_back(ElementAddress(type, BaseOf(buffer), b_.CreateExtractElement(flat, lane)));
   }

@@ -99,6 +99,7 @@ class Emitter {
   unsigned lanes_ = 0;
   llvm::Value* mask_ = nullptr;
   std::unordered_map<const ir::loops::ExprNode*, bool> varies_;
+  std::vector<Expr> made_here_;  // kept alive: varies_ and memo_ know nodes by address
   // Values of nodes met before in the same statement and basic block.
   std::unordered_map<const ir::loops::ExprNode*, std::pair<llvm::Value*, llvm::BasicBlock*>> memo_;
 };

@@ -280,7 +280,7 @@ absl::StatusOr<std::vector<Tensor>> CompiledProgram::Run(const std::vector<Tenso
     const ir::Value& value = graph_.value(graph_.inputs()[i]);
     if (inputs[i].type() != value.type.element || inputs[i].shape() != value.type.static_shape()) {
       return ir::UserError("E-RUN-001", fmt::format("input '{}': expected {}, found {}[{}]", value.name, TypeText(value.type),
-                                                    ElementTypeName(inputs[i].type()), ShapeText(inputs[i].shape())));
+                                                    ElementTypeName(inputs[i].type()), ir::ShapeText(inputs[i].shape())));
     }
     std::memcpy(Address(value.id), inputs[i].data(), static_cast<size_t>(inputs[i].bytes()));
   }

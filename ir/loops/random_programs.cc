@@ -9,6 +9,7 @@
 #include "ir/loops/interpreter.h"
 #include "ir/loops/requantise_expr.h"
 #include "ir/loops/tensor_expr.h"
+#include "ir/loops/visit.h"
 #include "ir/status.h"
 
 namespace heddle::ir::loops {
@@ -160,6 +161,15 @@ class Generator {
   std::vector<Tensor> arguments_;
 };
 
+std::vector<std::string> BufferNames(const Function& function) {
+  std::vector<std::string> names;
+  for (const Param& param : function.params) names.push_back(param.buffer->name);
+  ForEachStmt(function.body, [&](const Stmt& s) {
+    if (s->kind == StmtKind::kAllocate) names.push_back(s->buffer->name);
+  });
+  return names;
+}
+
 }  // namespace
 
 RandomProgram MakeRandomProgram(std::mt19937_64& random, bool integers_only) { return Generator(random, integers_only).Make(); }
@@ -173,7 +183,9 @@ std::string ApplyRandomSchedule(Schedule& schedule, std::mt19937_64& random, int
     const Expr a = any(), b = any();
     absl::Status status;
     std::string text;
-    switch (random() % (gpu ? 9 : 8)) {
+    const std::vector<std::string> names = BufferNames(schedule.function());
+    const std::string& buffer = names[random() % names.size()];
+    switch (random() % (gpu ? 12 : 11)) {
       case 0: {
         const int64_t factor = Pick(random, 1, 6);
         const Tail tail = random() % 2 ? Tail::kGuard : Tail::kPeel;
@@ -208,6 +220,18 @@ std::string ApplyRandomSchedule(Schedule& schedule, std::mt19937_64& random, int
       case 7:
         text = fmt::format("pipeline {}", a->name);
         status = schedule.Pipeline(a, 2);
+        break;
+      case 8:
+        text = fmt::format("cache read {} at {}", buffer, a->name);
+        status = schedule.CacheRead(buffer, a, MemorySpace::kPrivate).status();
+        break;
+      case 9:
+        text = fmt::format("cache write {} at {}", buffer, a->name);
+        status = schedule.CacheWrite(buffer, a, MemorySpace::kPrivate).status();
+        break;
+      case 10:
+        text = fmt::format("compute {} at {}", buffer, a->name);
+        status = schedule.ComputeAt(buffer, a);
         break;
       default: {
         const auto kind = static_cast<LoopKind>(static_cast<int>(LoopKind::kBlockX) + Pick(random, 0, 5));

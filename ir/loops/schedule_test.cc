@@ -104,6 +104,48 @@ TEST(Schedule, FusedLoopsStayIndependent) {
   EXPECT_TRUE(schedule.Parallelise(*all).ok()) << ToText(schedule.function());
 }
 
+TEST(Schedule, CachesHoldTheBoxThatAnIterationTouches) {
+  Buffer in("in", kI32, {10, 12}), out("out", kI32, {8, 12});
+  Schedule schedule(*LowerToFunction("f", {Reduce(out, {3}, Combiner::kSum, [&](const Indices& i, const Indices& r) {
+                                       return in(i[0] + r[0], i[1]);
+                                     })}, {{in, ParamRole::kInput}, {out, ParamRole::kOutput}}));
+  std::mt19937_64 random(3);
+  Tensor x(kI32, {10, 12}), y(kI32, {8, 12});
+  for (int64_t i = 0; i < x.elements(); ++i) x.set_int(i, static_cast<int64_t>(random() % 1000));
+  auto expected = RunInterpreter(schedule.function(), {x, y});
+  auto tiles = schedule.Split(*schedule.FindLoop("i0"), 4);
+  auto read = schedule.CacheRead("in", tiles->first, MemorySpace::kShared);
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(read->shape(), (Shape{6, 12}));
+  auto write = schedule.CacheWrite("out", tiles->first, MemorySpace::kPrivate);
+  ASSERT_TRUE(write.ok()) << write.status();
+  EXPECT_EQ(write->shape(), (Shape{4, 12}));
+  ASSERT_TRUE(schedule.Parallelise(tiles->first).ok()) << ToText(schedule.function());  // whole boxes are written
+  ASSERT_TRUE(schedule.PartitionArray(write.value()->name, {PartitionKind::kCyclic, 1, 4}).ok());
+  EXPECT_EQ(ErrorCode(schedule.PartitionArray(write.value()->name, {PartitionKind::kBlock, 2, 4})), "E-SCHED-013");
+  EXPECT_EQ(ErrorCode(schedule.CacheRead("out", *schedule.FindLoop("i1"), MemorySpace::kPrivate).status()), "E-SCHED-009");
+  auto actual = RunInterpreter(schedule.function(), {x, y}, true);
+  ASSERT_TRUE(actual.ok()) << actual.status() << ToText(schedule.function());
+  EXPECT_EQ(Difference(*expected, *actual, 0), "") << ToText(schedule.function());
+}
+
+TEST(Schedule, ProducersAreComputedWhereTheyAreUsed) {
+  Buffer in("in", kI32, {10}), t("t", kI32, {10}), out("out", kI32, {8});
+  Schedule schedule(*LowerToFunction("f", {Compute(t, [&](const Indices& i) { return in.At(i) * in.At(i); }),
+                                           Compute(out, [&](const Indices& i) { return t(i[0]) + t(i[0] + 2); })},
+                                     {{in, ParamRole::kInput}, {out, ParamRole::kOutput}}));
+  Tensor x = Tensor::Of<int32_t>({10}, {1, 2, 3, 4, 5, 6, 7, 8, 9, 10}), y(kI32, {8});
+  auto expected = RunInterpreter(schedule.function(), {x, y});
+  auto tiles = schedule.Split(*schedule.FindLoop("s1_i0"), 4);
+  ASSERT_TRUE(schedule.ComputeAt("t", tiles->first).ok());
+  const std::string text = ToText(schedule.function());
+  EXPECT_NE(text.find("t_here: i32[6]"), std::string::npos) << text;
+  EXPECT_EQ(ErrorCode(schedule.ComputeAt("out", tiles->first)), "E-SCHED-012");
+  auto actual = RunInterpreter(schedule.function(), {x, y}, true);
+  ASSERT_TRUE(actual.ok()) << actual.status() << text;
+  EXPECT_EQ(Difference(*expected, *actual, 0), "") << text;
+}
+
 TEST(Simplify, IndexArithmetic) {
   const Expr i = Var("i"), j = Var("j");
   const VarIntervals vars = {{i.get(), {0, 9}}, {j.get(), {0, 3}}};
