@@ -3,6 +3,7 @@
 #define HEDDLE_DRIVER_INPUTS_H_
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "ir/graph.h"

@@ -36,7 +36,8 @@ struct RunOptions {
   int64_t max_luts = 0;       // 0: the target's limit
   int threads = 1;            // of the CPU device
   double time_limit_s = 10;   // of the partitioner
-  std::string waves;          // "", "all", "START:END" in cycles, or a node's name
+  std::vector<std::string> passes;  // of `heddle import`
+  std::string waves;          // "", "all" or "START:END" in cycles
   bool hls = true;            // C simulation of the HLS C++
   TalkOptions talk;
 };

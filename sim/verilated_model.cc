@@ -50,7 +50,7 @@ std::string ProcessorFlags() {
   return "unknown";
 }
 
-std::vector<std::string> VerilatorCommand(const std::vector<std::pair<std::string, std::string>>& verilog, bool waves) {
+std::vector<std::string> VerilatorCommand(const std::map<std::string, std::string>& verilog, bool waves) {
   std::vector<std::string> command = {"verilator", "--cc", "--exe", "--build", "-j", "2", "--top-module", "heddle_accelerator",
                                       "--prefix", "Vheddle_accelerator", "-O3", "--x-assign", "fast", "--x-initial", "fast", "--noassert",
                                       "--Mdir", "obj", "-o", kProgramName, "-MAKEFLAGS", "OPT_FAST=-O2 OPT_SLOW=-O1 OPT_GLOBAL=-O2"};
@@ -63,7 +63,7 @@ std::vector<std::string> VerilatorCommand(const std::vector<std::pair<std::strin
   return command;
 }
 
-std::string ContentKey(const std::vector<std::pair<std::string, std::string>>& verilog, bool waves) {
+std::string ContentKey(const std::map<std::string, std::string>& verilog, bool waves) {
   std::string all = ProcessorFlags() + "\n" + fmt::format("{}", fmt::join(VerilatorCommand(verilog, waves), " "));
   if (auto version = ir::RunTool({"verilator", "--version"}); version.ok()) all += *version;
   for (const auto& [name, text] : verilog) all += "\n" + name + "\n" + text;
@@ -164,7 +164,7 @@ absl::StatusOr<fs::path> CacheDirectory() {
   return path;
 }
 
-absl::StatusOr<VerilatedModel> VerilatedModel::Build(const std::vector<std::pair<std::string, std::string>>& verilog, bool waves,
+absl::StatusOr<VerilatedModel> VerilatedModel::Build(const std::map<std::string, std::string>& verilog, bool waves,
                                                      const std::function<void(const std::string&)>& progress) {
   HEDDLE_ASSIGN_OR_RETURN(const fs::path cache, CacheDirectory());
   const fs::path models = cache / "verilated";

@@ -59,7 +59,7 @@ class VerilatedModel {
   // earlier call with the same text, harness, flags and processor in the cache ($HEDDLE_CACHE, else
   // $XDG_CACHE_HOME/heddle, else ~/.cache/heddle). Safe against other processes doing the same.
   // Errors: E-TOOL-… where verilator or the compiler is missing or fails.
-  static absl::StatusOr<VerilatedModel> Build(const std::vector<std::pair<std::string, std::string>>& verilog, bool waves,
+  static absl::StatusOr<VerilatedModel> Build(const std::map<std::string, std::string>& verilog, bool waves,
                                               const std::function<void(const std::string&)>& progress);
 
   // Runs the jobs one after the other on one instance: on-chip memories stay. E-SIM-001 with the harness's words where a

@@ -1,0 +1,246 @@
+// The story of a run. Each step is one function here that hands over to the package that does the work.
+
+#include "driver/compile.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "driver/artefacts.h"
+#include "driver/devices.h"
+#include "driver/execute.h"
+#include "driver/fill_report.h"
+#include "driver/inputs.h"
+#include "driver/run_directory.h"
+#include "driver/verify.h"
+#include "frontend/onnx_import.h"
+#include "ir/check.h"
+#include "ir/partition/solve.h"
+#include "ir/passes/pass.h"
+#include "ir/sha256.h"
+#include "ir/text.h"
+#include "sim/accelerator_device.h"
+
+namespace heddle::driver {
+namespace {
+
+constexpr int kSteps = 8;
+
+std::string ReadFile(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::stringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+// One run, step by step; every step may use what the ones before left in the members.
+class ModelRun {
+ public:
+  ModelRun(const RunOptions& options, report::Report& report)
+      : options_(options), report_(report), talk_(options.talk.verbosity, options.talk.color, kSteps) {}
+
+  absl::Status Go() {
+    HEDDLE_RETURN_IF_ERROR(Prepare());
+    HEDDLE_RETURN_IF_ERROR(Import());
+    HEDDLE_RETURN_IF_ERROR(OptimiseAndLegalise());
+    HEDDLE_RETURN_IF_ERROR(Partition());
+    HEDDLE_RETURN_IF_ERROR(Compile());
+    if (!options_.compile_only) {
+      HEDDLE_RETURN_IF_ERROR(Run());
+      HEDDLE_RETURN_IF_ERROR(Compare());
+    }
+    HEDDLE_RETURN_IF_ERROR(WriteReport());
+    talk_.Done();
+    return Judge();
+  }
+
+ private:
+  std::function<void(const std::string&)> Progress() {
+    return [this](const std::string& text) { talk_.Progress(text); };
+  }
+
+  absl::Status Prepare() {
+    if (options_.objective != "latency") {
+      return ir::UserError("E-USAGE-005", fmt::format("objective '{}' is not supported", options_.objective), "use --objective latency");
+    }
+    HEDDLE_ASSIGN_OR_RETURN(target_, LoadTarget(options_.target));
+    HEDDLE_ASSIGN_OR_RETURN(DeviceSet set, MakeDevices(target_, options_.devices, options_.threads));
+    devices_ = std::move(set.devices);
+    report_.notes = set.notes;
+    HEDDLE_ASSIGN_OR_RETURN(directory_, RunDirectory::Create(options_.out));
+    return ConfigureAccelerator();
+  }
+
+  absl::Status ConfigureAccelerator() {
+    HEDDLE_ASSIGN_OR_RETURN(const sim::WaveRequest waves, ParseWaves(options_.waves));
+    for (const auto& device : devices_) {
+      if (auto* accelerator = dynamic_cast<sim::AcceleratorDevice*>(device.get())) {
+        accelerator->set_options({waves, directory_->path() / "sim", !options_.compile_only});
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status Import() {
+    talk_.Step("import " + options_.model);
+    HEDDLE_ASSIGN_OR_RETURN(graph_, LoadModel(options_.model, options_.shapes, false));
+    HEDDLE_RETURN_IF_ERROR(ir::Verify(graph_));
+    HEDDLE_RETURN_IF_ERROR(WritePhase("01-import", graph_));
+    report_.heddle_version = kVersion;
+    report_.model = DescribeModel(options_.model, ReadFile(options_.model), graph_);
+    report_.target = {target_.name, target_.description};
+    talk_.Detail(fmt::format("{} nodes, {} MACs, {} parameters", graph_.NodeIds().size(), report_.model.macs, report_.model.parameters));
+    return absl::OkStatus();
+  }
+
+  absl::Status OptimiseAndLegalise() {
+    talk_.Step("optimise and legalise");
+    ir::RunPassesOptions passes;
+    passes.after_pass = [&](int index, std::string_view pass, const ir::Graph& graph) {
+      talk_.Detail(fmt::format("{:2} {}: {} nodes", index, pass, graph.NodeIds().size()));
+    };
+    HEDDLE_RETURN_IF_ERROR(ir::RunDefaultPipeline(graph_, passes));
+    HEDDLE_RETURN_IF_ERROR(ir::Verify(graph_));
+    return WritePhase("02-legalised", graph_);
+  }
+
+  absl::Status Partition() {
+    talk_.Step("partition for " + target_.name);
+    HEDDLE_ASSIGN_OR_RETURN(model_, BuildPartitionModel(graph_, devices_, target_, Progress()));
+    ir::partition::SolveOptions solve;
+    solve.time_limit_seconds = options_.time_limit_s;
+    HEDDLE_ASSIGN_OR_RETURN(result_, ir::partition::Solve(model_.problem, solve));
+    plan_ = RegionsOf(model_, result_);
+    talk_.Detail(fmt::format("{} regions, {:.1f} us, gap {:.2f} %, {} in {:.2f} s", plan_.size(), result_.cost_us, result_.gap_percent,
+                             result_.solver, result_.solve_seconds));
+    return WritePhase("03-partition", graph_);
+  }
+
+  absl::Status Compile() {
+    talk_.Step(fmt::format("compile {} regions", plan_.size()));
+    HEDDLE_ASSIGN_OR_RETURN(regions_, CompilePlan(graph_, plan_, devices_, directory_->path(), Progress()));
+    return absl::OkStatus();
+  }
+
+  absl::Status Run() {
+    HEDDLE_ASSIGN_OR_RETURN(inputs_, LoadInputs(graph_, options_.inputs));
+    talk_.Step("run and simulate");
+    HEDDLE_ASSIGN_OR_RETURN(run_, RunPlan(graph_, regions_, inputs_, Progress()));
+    return absl::OkStatus();
+  }
+
+  absl::Status Compare() {
+    talk_.Step("compare");
+    if (options_.verify == VerifyMode::kNone) return WriteTensors(*directory_, graph_, nullptr, run_.outputs);
+    talk_.Progress("reference interpreter");
+    HEDDLE_ASSIGN_OR_RETURN(const Reference reference, ComputeReference(graph_, inputs_));
+    checks_.push_back(CheckPlan(graph_, reference, regions_, run_, devices_));
+    if (options_.verify == VerifyMode::kAll) HEDDLE_RETURN_IF_ERROR(CompareOthers(reference));
+    HEDDLE_RETURN_IF_ERROR(WriteTensors(*directory_, graph_, &reference.outputs, run_.outputs));
+    return WriteChecks(*directory_, checks_);
+  }
+
+  absl::Status CompareOthers(const Reference& reference) {
+    ir::Device& host = HostOf(devices_);
+    talk_.Progress("the whole graph on the CPU");
+    HEDDLE_ASSIGN_OR_RETURN(CrossCheck cpu, CheckWholeOn(graph_, reference, inputs_, host, host, Progress()));
+    checks_.push_back(std::move(cpu));
+    std::unique_ptr<ir::Device> own_gpu;
+    ir::Device* gpu = nullptr;
+    for (const auto& device : devices_) gpu = device->kind() == "gpu" ? device.get() : gpu;
+    if (!gpu) {
+      own_gpu = MakeCrossCheckGpu();
+      gpu = own_gpu.get();
+    }
+    if (gpu) {
+      talk_.Progress("the whole graph through OpenCL");
+      HEDDLE_ASSIGN_OR_RETURN(CrossCheck check, CheckWholeOn(graph_, reference, inputs_, *gpu, host, Progress()));
+      checks_.push_back(std::move(check));
+    } else {
+      report_.notes.push_back("not compared through OpenCL: this machine has no driver");
+    }
+    if (options_.hls && AnyOnAccelerator()) {
+      HEDDLE_ASSIGN_OR_RETURN(CrossCheck check, CheckHls(reference, regions_, Progress()));
+      checks_.push_back(std::move(check));
+    }
+    return absl::OkStatus();
+  }
+
+  bool AnyOnAccelerator() const {
+    for (const PlannedRegion& region : plan_) {
+      if (devices_[static_cast<size_t>(region.device)]->kind() == "accelerator") return true;
+    }
+    return false;
+  }
+
+  absl::Status WriteReport() {
+    talk_.Step("report");
+    FillReport({graph_, devices_, target_, model_, result_, regions_, options_.compile_only ? nullptr : &run_, checks_}, report_);
+    HEDDLE_RETURN_IF_ERROR(WriteReportFiles(*directory_, report_));
+    HEDDLE_RETURN_IF_ERROR(WritePartitionedModel(*directory_, options_.model, graph_, report_));
+    HEDDLE_RETURN_IF_ERROR(WriteManifest(*directory_, options_, target_, report_, talk_.log()));
+    return directory_->Commit();
+  }
+
+  // What the exit status says, after everything was kept.
+  absl::Status Judge() const {
+    for (const CrossCheck& check : checks_) {
+      if (check.within_bounds()) continue;
+      return ir::UserError("E-VERIFY-001", fmt::format("{} differs from the reference interpreter, first at {}", check.against,
+                                                       check.first_difference.empty() ? "an output" : check.first_difference),
+                           fmt::format("see {}/verify/diff.json", directory_->final_path().string()));
+    }
+    return CheckBudget(options_, target_, report_);
+  }
+
+  absl::Status WritePhase(const std::string& name, const ir::Graph& graph) {
+    ir::PrintOptions print;
+    print.form = ir::ConstantForm::kReference;
+    print.store = &constants_;
+    HEDDLE_RETURN_IF_ERROR(directory_->Write("phases/" + name + ".ir", ir::PrintGraph(graph, print)));
+    return constants_.Save(directory_->path() / "phases" / "constants.bin");
+  }
+
+  const RunOptions& options_;
+  report::Report& report_;
+  Talk talk_;
+  Target target_;
+  DeviceList devices_;
+  std::unique_ptr<RunDirectory> directory_;
+  ir::Graph graph_;
+  ir::ConstantStore constants_;
+  PartitionModel model_;
+  ir::partition::Result result_;
+  std::vector<PlannedRegion> plan_;
+  std::vector<CompiledPlanRegion> regions_;
+  std::vector<ir::Tensor> inputs_;
+  PlanRun run_;
+  std::vector<CrossCheck> checks_;
+};
+
+}  // namespace
+
+absl::StatusOr<ir::Graph> LoadModel(const std::string& path, const std::vector<std::string>& shapes, bool keep_symbolic) {
+  if (path.ends_with(".ir")) {
+    std::ifstream file(path);
+    if (!file) return ir::UserError("E-IMPORT-001", fmt::format("'{}' cannot be read", path), "check the path");
+    auto store = ir::ConstantStore::Load(std::filesystem::path(path).parent_path() / "constants.bin");
+    ir::ParseOptions parse;
+    if (store.ok()) parse.store = &*store;
+    return ir::ParseGraph(ReadFile(path), parse);
+  }
+  frontend::ImportOptions import;
+  import.keep_symbolic = keep_symbolic;
+  for (const std::string& text : shapes) {
+    HEDDLE_ASSIGN_OR_RETURN(auto shape, ParseShapeOption(text));
+    import.shapes[shape.first] = shape.second;
+  }
+  return frontend::ImportOnnx(path, import);
+}
+
+absl::Status RunModel(const RunOptions& options, report::Report& report) { return ModelRun(options, report).Go(); }
+
+}  // namespace heddle::driver

@@ -1,0 +1,151 @@
+// The command line: what can be said, and which function answers. Data goes to stdout, talk to stderr.
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <exception>
+#include <functional>
+#include <new>
+
+#include "driver/commands.h"
+#include "driver/exit_codes.h"
+#include "driver/options.h"
+#include "driver/run_directory.h"
+
+namespace heddle::driver {
+namespace {
+
+void AddTalk(CLI::App& app, TalkOptions& talk) {
+  app.add_flag_callback("-q,--quiet", [&talk] { talk.verbosity = Verbosity::kQuiet; }, "say nothing but errors");
+  app.add_flag_callback("-v,--verbose", [&talk] { talk.verbosity = Verbosity::kVerbose; }, "say more on each step");
+  app.add_option_function<std::string>(
+         "--color", [&talk](const std::string& when) { talk.color = when == "always" ? ColorMode::kAlways : when == "never" ? ColorMode::kNever : ColorMode::kAuto; },
+         "colours: auto, always or never (NO_COLOR is obeyed)")
+      ->check(CLI::IsMember({"auto", "always", "never"}));
+}
+
+void AddModelOptions(CLI::App& app, RunOptions& options) {
+  app.add_option("model", options.model, "an ONNX model (.onnx) or textual IR (.ir)")->required();
+  app.add_option("-t,--target", options.target, "target: a preset's name (see `heddle targets`) or a JSON file")->capture_default_str();
+  app.add_option("--shape", options.shapes, "shape of a graph input with unknown dimensions: NAME=1,3,224,224");
+  app.add_option("--devices", options.devices, "use only these devices of the target (names or kinds), e.g. cpu,accelerator")->delimiter(',');
+  app.add_option("--objective", options.objective, "what the partition minimises")->check(CLI::IsMember({"latency"}))->capture_default_str();
+  app.add_option("--time-limit", options.time_limit_s, "seconds for the partitioner; past it, the best plan with its gap")->check(CLI::PositiveNumber)->capture_default_str();
+  AddTalk(app, options.talk);
+}
+
+void AddOutputOptions(CLI::App& app, RunOptions& options) {
+  app.add_option("-o,--out", options.out, "the run directory")->capture_default_str();
+  app.add_flag("--json", options.json, "print report.json instead of the first screen");
+  app.add_option("--threads", options.threads, "threads of the CPU")->check(CLI::Range(1, 256))->capture_default_str();
+  app.add_option("--max-luts", options.max_luts, "exit with status 4 where the accelerator needs more LUTs")->check(CLI::PositiveNumber);
+  app.add_flag("--strict", options.strict, "exit with status 4 where the target's limits are exceeded");
+}
+
+void AddRunOptions(CLI::App& app, RunOptions& options) {
+  AddModelOptions(app, options);
+  AddOutputOptions(app, options);
+  app.add_option("-i,--input", options.inputs, "FILE.npz, NAME=FILE.npy or random:SEED; several may be given (default random:0)");
+  static const std::map<std::string, VerifyMode> modes = {{"all", VerifyMode::kAll}, {"plan", VerifyMode::kPlan}, {"none", VerifyMode::kNone}};
+  app.add_option("--verify", options.verify, "all: every device, OpenCL and HLS C++; plan: what ran; none")->transform(CLI::CheckedTransformer(modes))->default_str("all");
+  app.add_option("--waves", options.waves, "record waves of the RTL (FST): all, or START:END in cycles");
+}
+
+// Registers the commands; the chosen one sets `action`.
+class CommandLine {
+ public:
+  CommandLine() : app_("Heddle: splits a trained network over CPU, GPU and a generated accelerator, proves the parts agree, and reports why.") {
+    app_.require_subcommand(1);
+    app_.set_help_all_flag("--help-all", "help of all commands");
+    app_.footer("Exit status: 0 ok, 1 internal bug, 2 usage, 3 bad or unsupported model, 4 budget missed, 5 numeric mismatch, 6 external tool failed.");
+    AddRun();
+    AddDirectoryCommands();
+    AddLookCommands();
+  }
+
+  int Run(int argc, char** argv) {
+    try {
+      app_.parse(argc, argv);
+    } catch (const CLI::ParseError& error) {
+      return app_.exit(error) == 0 ? kExitOk : kExitUsage;
+    }
+    const absl::Status status = action_();
+    if (!status.ok()) PrintError(std::string(status.message()), options_.talk.color);
+    return ExitCodeOf(status);
+  }
+
+ private:
+  CLI::App* Command(const std::string& name, const std::string& help, std::function<absl::Status()> action) {
+    CLI::App* command = app_.add_subcommand(name, help);
+    command->callback([this, action] { action_ = action; });
+    return command;
+  }
+
+  void AddRun() {
+    AddRunOptions(*Command("run", "import, partition, compile, simulate, compare and report", [this] { return RunCommand(options_); }), options_);
+    CLI::App* compile = Command("compile", "as run, but nothing is run: code, RTL, HLS C++ and predictions", [this] {
+      options_.compile_only = true;
+      return RunCommand(options_);
+    });
+    AddModelOptions(*compile, options_);
+    AddOutputOptions(*compile, options_);
+    AddModelOptions(*Command("partition", "print which node would run where and why, as JSON", [this] { return PartitionCommand(options_); }), options_);
+  }
+
+  void AddDirectoryCommands() {
+    CLI::App* simulate = Command("simulate", "simulate a compiled run directory's accelerator regions again", [this] { return SimulateCommand(directory_, options_); });
+    simulate->add_option("dir", directory_, "run directory")->required();
+    simulate->add_option("-i,--input", options_.inputs, "as for run");
+    simulate->add_option("--waves", options_.waves, "record waves of the RTL (FST): all, or START:END in cycles");
+    simulate->add_option("-o,--out", options_.out, "the new run directory")->capture_default_str();
+    AddTalk(*simulate, options_.talk);
+    CLI::App* report = Command("report", "print a run directory's report", [this] { return ReportCommand(directory_, format_); });
+    report->add_option("dir", directory_, "run directory")->required();
+    report->add_option("--format", format_, "text, json or html")->check(CLI::IsMember({"text", "json", "html"}))->capture_default_str();
+    CLI::App* explain = Command("explain", "one node's full story: where it runs, why, and what would move it", [this] { return ExplainCommand(directory_, node_); });
+    explain->add_option("dir", directory_, "run directory")->required();
+    explain->add_option("node", node_, "the node's name")->required();
+    CLI::App* diff = Command("diff", "what moved between two runs, and what it changed", [this] { return DiffCommand(directory_, other_, threshold_percent_); });
+    diff->add_option("a", directory_, "run directory")->required();
+    diff->add_option("b", other_, "run directory")->required();
+    diff->add_option("--max-slowdown", threshold_percent_, "exit with status 4 where b's latency is more than so many per cent above a's");
+  }
+
+  void AddLookCommands() {
+    CLI::App* import = Command("import", "print the model's graph as textual IR", [this] { return ImportCommand(options_, full_); });
+    import->add_option("model", options_.model, "an ONNX model (.onnx) or textual IR (.ir)")->required();
+    import->add_option("--shape", options_.shapes, "shape of a graph input with unknown dimensions: NAME=1,3,224,224");
+    import->add_option("--passes", options_.passes, "passes to run on it, in order (see `heddle passes`); `default` is the whole pipeline")->delimiter(',');
+    import->add_flag("--full", full_, "constants in full, so that the text alone is the whole model");
+    Command("targets", "list the target presets", [] { return TargetsCommand(); });
+    Command("ops", "list the operators and what they do", [] { return OpsCommand(); });
+    Command("passes", "list the passes and the default pipeline with its reasons", [] { return PassesCommand(); });
+    Command("version", "print versions", [] { return VersionCommand(); });
+  }
+
+  CLI::App app_;
+  RunOptions options_;
+  std::string directory_, other_, node_, format_ = "text";
+  double threshold_percent_ = -1;
+  bool full_ = false;
+  std::function<absl::Status()> action_;
+};
+
+}  // namespace
+}  // namespace heddle::driver
+
+int main(int argc, char** argv) {
+  heddle::driver::HandleInterrupts();
+  int status = heddle::driver::kExitInternal;
+  try {
+    status = heddle::driver::CommandLine().Run(argc, argv);
+  } catch (const std::bad_alloc&) {
+    heddle::driver::PrintError("E-RUN-002: out of memory\n  next step: use a smaller model or a machine with more memory", heddle::driver::ColorMode::kAuto);
+    status = heddle::driver::kExitBadModel;
+  } catch (const std::exception& error) {
+    heddle::driver::PrintError(fmt::format("internal error: {}", error.what()), heddle::driver::ColorMode::kAuto);
+  }
+  std::fflush(nullptr);
+  _exit(status);  // drivers of OpenCL devices may keep threads that do not survive static destruction
+}

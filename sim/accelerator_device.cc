@@ -1,0 +1,247 @@
+// Joins the accelerator's compiler with its simulation. The host's part of a run (packing tensors channels-last into
+// DRAM and back) is done here; its time belongs to the links of the target file.
+
+#include "sim/accelerator_device.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "hls/accelerator/accelerator.h"
+#include "hls/functional_model.h"
+#include "hls/hls_cpp.h"
+#include "hls/registers.h"
+
+namespace heddle::sim {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+constexpr const char* kUnitNames[] = {"accelerator.load", "accelerator.compute", "accelerator.store"};
+
+std::vector<std::pair<std::string, uint32_t>> Registers() {
+  std::vector<std::pair<std::string, uint32_t>> registers;
+  for (const hls::RegisterSpec& spec : hls::RegisterMap()) registers.emplace_back(std::string(spec.name), spec.offset);
+  return registers;
+}
+
+absl::Status WriteFile(const fs::path& path, const void* data, size_t size) {
+  std::error_code error;
+  fs::create_directories(path.parent_path(), error);
+  std::ofstream file(path, std::ios::binary);
+  file.write(static_cast<const char*>(data), static_cast<std::streamsize>(size));
+  file.close();
+  if (!file) return ir::UserError("E-SIM-002", fmt::format("writing '{}' failed", path.string()), "check the space left on the disk");
+  return absl::OkStatus();
+}
+
+absl::Status WriteProgram(const hls::CompiledProgram& program, const fs::path& directory) {
+  const std::string text = hls::ProgramText(program);
+  HEDDLE_RETURN_IF_ERROR(WriteFile(directory / "program.asm", text.data(), text.size()));
+  HEDDLE_ASSIGN_OR_RETURN(const std::vector<uint8_t> bytes, hls::EncodeProgram(program.run));
+  HEDDLE_RETURN_IF_ERROR(WriteFile(directory / "program.bin", bytes.data(), bytes.size()));
+  return WriteFile(directory / "weights.bin", program.image.data(), program.image.size());
+}
+
+absl::Status WriteRtl(const hls::AcceleratorParams& params, const fs::path& directory) {
+  for (const auto& [name, text] : hls::GenerateVerilog(params)) {
+    HEDDLE_RETURN_IF_ERROR(WriteFile(directory / "rtl" / name, text.data(), text.size()));
+  }
+  return absl::OkStatus();
+}
+
+// Cycles of each layer, from the end of the one before to its own; a layer ends with its last event on any unit that
+// the next layer has to wait for, which is the compute unit's where it has one.
+std::vector<ir::LayerCycles> LayersOf(const hls::CompiledProgram& program, const JobResult& job) {
+  std::map<int, uint64_t> end_of_tag;
+  uint64_t start = UINT64_MAX, end = 0;
+  for (const UnitEvent& event : job.events) {
+    start = std::min(start, event.start_cycle);
+    end = std::max(end, event.end_cycle);
+    if (event.unit == 1) end_of_tag[event.tag] = std::max(end_of_tag[event.tag], event.end_cycle);
+  }
+  std::vector<ir::LayerCycles> layers;
+  uint64_t previous = start;
+  for (size_t i = 0; i < program.layers.size(); ++i) {
+    const hls::ProgramLayer& layer = program.layers[i];
+    auto it = end_of_tag.find(static_cast<int>(i));
+    uint64_t own_end = it == end_of_tag.end() ? previous : it->second;
+    if (i + 1 == program.layers.size()) own_end = end;
+    const uint64_t cycles = own_end > previous ? own_end - previous : 0;
+    layers.push_back({layer.name, layer.macs, layer.cycles_estimated, static_cast<int64_t>(cycles)});
+    previous = std::max(previous, own_end);
+  }
+  return layers;
+}
+
+}  // namespace
+
+AcceleratorRegion::AcceleratorRegion(AcceleratorDevice& device, std::shared_ptr<const ir::Graph> graph,
+                                     hls::CompiledProgram program, std::string name, fs::path directory)
+    : device_(device), graph_(std::move(graph)), program_(std::move(program)), name_(std::move(name)), directory_(std::move(directory)) {}
+
+absl::StatusOr<std::vector<ir::Tensor>> AcceleratorRegion::RunFunctional(const std::vector<ir::Tensor>& inputs) const {
+  std::vector<uint8_t> dram = hls::InitialDram(program_);
+  HEDDLE_RETURN_IF_ERROR(hls::PackInputs(program_, inputs, dram));
+  hls::FunctionalModel model(program_.params);
+  HEDDLE_RETURN_IF_ERROR(model.Run(program_.setup, dram));
+  HEDDLE_RETURN_IF_ERROR(model.Run(program_.run, dram));
+  return hls::UnpackOutputs(program_, dram);
+}
+
+absl::Status AcceleratorRegion::CheckHls(const std::vector<ir::Tensor>& inputs, const std::vector<ir::Tensor>& expected) const {
+  if (directory_.empty()) return ir::UserError("E-HLS-003", "the region was compiled without a folder for its HLS C++");
+  return hls::SimulateHls(directory_, inputs, expected);
+}
+
+absl::StatusOr<SimulationResult> AcceleratorRegion::Simulate(const std::vector<std::vector<ir::Tensor>>& inputs) {
+  HEDDLE_ASSIGN_OR_RETURN(const VerilatedModel* model, device_.Model({}));
+  const std::vector<uint8_t> dram = hls::InitialDram(program_);
+  SimulationRequest request;
+  request.image = &dram;
+  request.memory = device_.memory();
+  request.registers = Registers();
+  request.jobs.push_back({static_cast<uint64_t>(program_.setup_address), {}, {}});
+  for (const std::vector<ir::Tensor>& tensors : inputs) {
+    std::vector<uint8_t> packed = dram;
+    HEDDLE_RETURN_IF_ERROR(hls::PackInputs(program_, tensors, packed));
+    SimulationJob job;
+    job.program_address = static_cast<uint64_t>(program_.run_address);
+    for (const hls::HostTensor& tensor : program_.inputs) {
+      const auto begin = packed.begin() + tensor.dram_address;
+      job.pokes.emplace_back(static_cast<uint64_t>(tensor.dram_address), std::vector<uint8_t>(begin, begin + tensor.bytes));
+    }
+    for (const hls::HostTensor& tensor : program_.outputs) {
+      job.dumps.emplace_back(static_cast<uint64_t>(tensor.dram_address), static_cast<uint64_t>(tensor.bytes));
+    }
+    request.jobs.push_back(std::move(job));
+  }
+  const WaveRequest& waves = device_.options().waves;
+  if (waves.enabled && !device_.options().directory.empty()) {
+    request.wave_file = device_.options().directory / (name_ + ".fst");
+    request.wave_start_cycle = waves.start_cycle;
+    request.wave_end_cycle = waves.end_cycle;
+  }
+  HEDDLE_ASSIGN_OR_RETURN(SimulationResult result, model->Run(request));
+  device_.AddSimulation(result.cycles, result.seconds);
+  result.jobs.erase(result.jobs.begin());  // the set-up
+  return result;
+}
+
+absl::StatusOr<ir::RunResult> AcceleratorRegion::ResultOf(const JobResult& job) const {
+  std::vector<uint8_t> dram(static_cast<size_t>(program_.dram_bytes));
+  for (size_t i = 0; i < program_.outputs.size(); ++i) {
+    const hls::HostTensor& tensor = program_.outputs[i];
+    if (static_cast<int64_t>(job.dumps[i].size()) != tensor.bytes) return absl::InternalError("a dump has the wrong size");
+    std::copy(job.dumps[i].begin(), job.dumps[i].end(), dram.begin() + tensor.dram_address);
+  }
+  ir::RunResult result;
+  result.outputs = hls::UnpackOutputs(program_, dram);
+  result.counters = job.counters;
+  const int64_t cycles = job.counters.at("cycles_low") | job.counters.at("cycles_high") << 32;
+  result.counters["cycles"] = cycles;
+  result.time_us = static_cast<double>(cycles) / program_.params.clock_mhz;
+  result.provenance = ir::Provenance::kSimulated;
+  result.layers = LayersOf(program_, job);
+  uint64_t start = UINT64_MAX;
+  for (const UnitEvent& event : job.events) start = std::min(start, event.start_cycle);
+  for (const UnitEvent& event : job.events) {
+    const auto tag = static_cast<size_t>(event.tag);
+    result.events.push_back({kUnitNames[event.unit], tag < program_.layers.size() ? program_.layers[tag].name : "program",
+                             static_cast<double>(event.start_cycle - start) / program_.params.clock_mhz,
+                             static_cast<double>(event.end_cycle - start) / program_.params.clock_mhz});
+  }
+  return result;
+}
+
+absl::StatusOr<std::vector<ir::RunResult>> AcceleratorRegion::RunBatch(const std::vector<std::vector<ir::Tensor>>& inputs) {
+  HEDDLE_ASSIGN_OR_RETURN(const SimulationResult simulation, Simulate(inputs));
+  std::vector<ir::RunResult> results;
+  for (const JobResult& job : simulation.jobs) {
+    HEDDLE_ASSIGN_OR_RETURN(ir::RunResult result, ResultOf(job));
+    results.push_back(std::move(result));
+  }
+  return results;
+}
+
+absl::StatusOr<ir::RunResult> AcceleratorRegion::Run(const std::vector<ir::Tensor>& inputs) {
+  if (device_.options().simulate) {
+    HEDDLE_ASSIGN_OR_RETURN(std::vector<ir::RunResult> results, RunBatch({inputs}));
+    return std::move(results[0]);
+  }
+  ir::RunResult result;
+  HEDDLE_ASSIGN_OR_RETURN(result.outputs, RunFunctional(inputs));
+  result.provenance = ir::Provenance::kModelled;
+  result.time_us = static_cast<double>(program_.cycles_estimated) / program_.params.clock_mhz;
+  for (const hls::ProgramLayer& layer : program_.layers) result.layers.push_back({layer.name, layer.macs, layer.cycles_estimated, 0});
+  return result;
+}
+
+ir::Support AcceleratorDevice::Supports(const ir::Graph& graph, const ir::Node& node) const {
+  return hls::SupportsNode(graph, node, params_);
+}
+
+absl::StatusOr<ir::Cost> AcceleratorDevice::EstimateCost(const ir::Graph& graph, const std::vector<ir::NodeId>& nodes) const {
+  return hls::EstimateRegionCost(graph, nodes, params_, memory_model_);
+}
+
+absl::StatusOr<const VerilatedModel*> AcceleratorDevice::Model(const std::function<void(const std::string&)>& progress) {
+  if (!model_) {
+    HEDDLE_ASSIGN_OR_RETURN(model_, VerilatedModel::Build(hls::GenerateVerilog(params_), options_.waves.enabled, progress));
+  }
+  return &*model_;
+}
+
+absl::StatusOr<std::unique_ptr<ir::CompiledRegion>> AcceleratorDevice::Compile(std::shared_ptr<const ir::Graph> region,
+                                                                               const ir::CompileRequest& request) {
+  if (request.progress) request.progress("accelerator program of " + request.name);
+  HEDDLE_ASSIGN_OR_RETURN(hls::CompiledProgram program, hls::CompileRegion(*region, params_, memory_model_));
+  program.name = request.name;
+  if (!request.directory.empty()) {
+    HEDDLE_RETURN_IF_ERROR(WriteProgram(program, request.directory));
+    HEDDLE_RETURN_IF_ERROR(WriteRtl(params_, request.directory.parent_path()));
+    HEDDLE_ASSIGN_OR_RETURN(const hls::HlsSources sources, hls::GenerateHls(*region, request.name, params_));
+    HEDDLE_RETURN_IF_ERROR(hls::WriteHls(sources, request.directory));
+  }
+  if (options_.simulate) {
+    HEDDLE_ASSIGN_OR_RETURN(const VerilatedModel* model, Model(request.progress));
+    (void)model;
+  }
+  return std::make_unique<AcceleratorRegion>(*this, std::move(region), std::move(program), request.name, request.directory);
+}
+
+absl::StatusOr<std::unique_ptr<AcceleratorDevice>> MakeAcceleratorDevice(const json& section) {
+  static const std::set<std::string> known = {"name", "kind", "optional", "launch_overhead_us", "parameters", "memory"};
+  for (const auto& [key, value] : section.items()) {
+    if (!known.contains(key)) {
+      return ir::UserError("E-TARGET-003", fmt::format("unknown key '{}' of an accelerator", key),
+                           fmt::format("use {}", fmt::join(known, ", ")));
+    }
+  }
+  try {
+    auto device = std::make_unique<AcceleratorDevice>();
+    device->name_ = section.at("name");
+    device->launch_overhead_us_ = section.value("launch_overhead_us", 0.0);
+    HEDDLE_ASSIGN_OR_RETURN(device->params_, hls::ParamsFromJson(section.value("parameters", json::object())));
+    const json memory = section.value("memory", json::object());
+    HEDDLE_ASSIGN_OR_RETURN(device->memory_model_, hls::MemoryModelFromJson(memory));
+    device->memory_.beat_bytes = device->params_.beat_bytes();
+    device->memory_.latency_cycles = device->memory_model_.latency_cycles;
+    device->memory_.bytes_per_cycle = device->memory_model_.bytes_per_cycle;
+    device->memory_.row_miss_cycles = memory.value("row_miss_cycles", 0);
+    device->memory_.refresh_interval_cycles = memory.value("refresh_interval_cycles", 0);
+    device->memory_.refresh_cycles = memory.value("refresh_cycles", 0);
+    device->memory_.stall_probability = memory.value("stall_probability", 0.0);
+    device->memory_.seed = memory.value("seed", uint64_t{1});
+    return device;
+  } catch (const json::exception& error) {
+    return ir::UserError("E-TARGET-003", fmt::format("accelerator: {}", error.what()), "see docs/targets.md");
+  }
+}
+
+}  // namespace heddle::sim

@@ -1,0 +1,64 @@
+#!/bin/sh
+# The command line from outside: the main job on the bundled model, every other command, exit statuses, and what a failed
+# or interrupted run leaves behind.
+#
+# Usage: heddle_cli_test.sh HEDDLE MODEL INPUT
+set -u
+heddle=$(realpath "$1"); model=$(realpath "$2"); input=$(realpath "$3")
+work=$(mktemp -d); trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 1
+failures=0
+check() {  # check WHAT CONDITION...
+  what=$1; shift
+  if "$@"; then echo "ok: $what"; else echo "FAILED: $what"; failures=$((failures + 1)); fi
+}
+status_of() { "$@" >out.txt 2>err.txt; echo $?; }
+
+check "run ends well" [ "$(status_of "$heddle" run "$model" --target zynq7020 --input "$input" --out run1)" = 0 ]
+check "the first screen says bit-exact" grep -qi "bit-exact" out.txt
+for file in manifest.json resolved_config.json log.txt run.sh phases/01-import.ir phases/02-legalised.ir phases/03-partition.ir partitioned.onnx \
+    report/report.txt report/report.json report/index.html sim/trace.json sim/counters.json verify/expected.npz verify/actual.npz verify/diff.json \
+    accelerator/region_001/kernel.cpp accelerator/region_001/program.asm; do
+  check "run directory has $file" [ -s "run1/$file" ] || ls run1/*/ >&2
+done
+check "RTL is there" sh -c 'ls run1/accelerator/rtl/*.v >/dev/null'
+check "no partial directory is left" sh -c '! ls -d *.partial-* 2>/dev/null'
+
+check "a second run ends well" [ "$(status_of "$heddle" run "$model" --target zynq7020 --input "$input" --out run2)" = 0 ]
+check "runs are byte-identical, times excepted" sh -c '
+  for part in phases partitioned.onnx accelerator verify resolved_target.json; do diff -r run1/$part run2/$part || exit 1; done'
+check "report" [ "$(status_of "$heddle" report run1 --format json)" = 0 ]
+check "the JSON says bit-exact" grep -q '"bit_exact": true' out.txt
+check "explain" [ "$(status_of "$heddle" explain run1 head/softmax)" = 0 ]
+check "explain of an unknown node is refused" [ "$(status_of "$heddle" explain run1 no/such/node)" != 0 ]
+check "diff" [ "$(status_of "$heddle" diff run1 run2)" = 0 ]
+check "compile" [ "$(status_of "$heddle" compile "$model" --target edge-soc --out compiled)" = 0 ]
+check "simulate" [ "$(status_of "$heddle" simulate compiled --input "$input" --out simulated)" = 0 ]
+check "import prints IR" [ "$(status_of "$heddle" import "$model" --full)" = 0 ]
+cp out.txt once.ir
+check "import of its own output" [ "$(status_of "$heddle" import once.ir --full)" = 0 ]
+check "print, parse, print is the identity" cmp once.ir out.txt
+for command in targets ops passes version --help "run --help"; do
+  check "$command" [ "$(status_of "$heddle" $command)" = 0 ]
+  check "$command prints something" [ -s out.txt ]
+done
+check "partition prints JSON" [ "$(status_of "$heddle" partition "$model")" = 0 ]
+
+check "no command: usage" [ "$(status_of "$heddle")" = 2 ]
+check "unknown option: usage" [ "$(status_of "$heddle" run "$model" --no-such-option)" = 2 ]
+check "unknown target: usage" [ "$(status_of "$heddle" run "$model" --target no-such-target --out x)" = 2 ]
+check "the error has a code" grep -q "E-TARGET-001" err.txt
+check "missing model: bad model" [ "$(status_of "$heddle" run no-such.onnx --out x)" = 3 ]
+head -c 1000 "$model" >truncated.onnx
+check "truncated model: bad model" [ "$(status_of "$heddle" run truncated.onnx --out x)" = 3 ]
+check "a failed run leaves nothing" [ ! -e x ]
+mkdir precious; echo keep >precious/file
+check "a foreign folder is not replaced" [ "$(status_of "$heddle" run "$model" --out precious)" = 2 ]
+check "its file is kept" [ -s precious/file ]
+check "a missed budget has its status" [ "$(status_of "$heddle" run "$model" --max-luts 10 --verify none --out small)" = 4 ]
+
+"$heddle" run "$model" --out interrupted >/dev/null 2>err.txt &
+pid=$!; sleep 0.3; kill -INT $pid; wait $pid; status=$?
+check "an interrupted run says so or had ended" [ "$status" = 130 -o "$status" = 0 ]
+check "an interrupted run leaves nothing partial" sh -c '! ls -d *.partial-* 2>/dev/null'
+[ "$failures" = 0 ] && echo "all checks passed" || { echo "$failures checks failed"; exit 1; }
