@@ -68,10 +68,10 @@ class Tiler {
 
   void ChooseTile() {
     pitch_ = Inner().stored_extent();
-    flat_ = pitch_ == Inner().column.extent;  // no columns to drop: rows and columns are one index
     lines_ = c_.columns.size() == 2 ? c_.columns[0].column.extent : 1;
+    flat_ = lines_ == 1 || pitch_ == Inner().column.extent;  // no columns to drop: lines and columns are one index
     if (flat_) {
-      pitch_ *= lines_;
+      pitch_ = Inner().column.extent * lines_;
       lines_ = 1;
     }
     columns_ = lines_ * pitch_;
@@ -227,7 +227,13 @@ class Tiler {
     for (const Window& w : c_.columns) {
       phases.push_back({Var(fmt::format("{}phase{}", b_.prefix, phases.size())), w.phases()});
       lines.push_back({Var(fmt::format("{}line{}", b_.prefix, lines.size())), w.stored_extent()});
-      value = AtPosition(value, w, lines.back().var * w.phases() + phases.back().var);
+      const Expr position = lines.back().var * w.phases() + phases.back().var;
+      value = AtPosition(value, w, position);
+      // The last positions of some remainders lie beyond what any column and tap reads.
+      const int64_t positions = (w.column.extent - 1) * w.stride + (w.tap.extent - 1) * w.dilation + 1;
+      if (w.slides() && w.stored_extent() * w.phases() > positions) {
+        value = Select(position < positions, value, Constant(value.type(), 0));
+      }
     }
     value = Cast(vector_buffer_.type(), Substitute(value, names));
     Indices at = Vars(around);

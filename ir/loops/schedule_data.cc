@@ -110,6 +110,17 @@ absl::StatusOr<Buffer> BufferOf(const Function& function, std::string_view name)
   return UserError("E-SCHED-001", fmt::format("{} has no buffer {}", function.name, std::string(name)));
 }
 
+// The buffer exists at `stmt`: a parameter, a table, or allocated around it.
+bool IsVisibleAt(const Function& function, const Buffer& buffer, const Stmt& stmt) {
+  if (buffer->contents) return true;
+  bool visible = std::any_of(function.params.begin(), function.params.end(), [&](const Param& p) { return p.buffer == buffer; });
+  ForEachStmt(function.body, [&](const Stmt& s) {
+    if (s->kind != StmtKind::kAllocate || !(s->buffer == buffer)) return;
+    ForEachStmt(s->body, [&](const Stmt& inner) { visible = visible || inner.get() == stmt.get(); });
+  });
+  return visible;
+}
+
 // Loops over a box with fresh variables; `body` gets the position in the box.
 Stmt OverBox(const Function& function, const std::string& name, const Shape& extents,
              const std::function<Stmt(const std::vector<Expr>&)>& body) {
@@ -186,9 +197,9 @@ absl::StatusOr<Buffer> Schedule::CacheRead(std::string_view name, const Expr& lo
   HEDDLE_ASSIGN_OR_RETURN(const Stmt stmt, LoopOf(function_, loop));
   HEDDLE_ASSIGN_OR_RETURN(const Buffer buffer, BufferOf(function_, name));
   const std::vector<Access> reads = ReadsOf(stmt->body, buffer);
-  if (reads.empty() || !WritesOf(stmt->body, buffer).empty()) {
-    return UserError("E-SCHED-009", fmt::format("{} is {} in the body of {}", buffer->name, reads.empty() ? "not read" : "written too",
-                                                loop->name));
+  if (reads.empty() || !WritesOf(stmt->body, buffer).empty() || !IsVisibleAt(function_, buffer, stmt)) {
+    return UserError("E-SCHED-009", fmt::format("the body of {} does not read {}, or writes or allocates it", loop->name,
+                                                buffer->name));
   }
   HEDDLE_ASSIGN_OR_RETURN(const Box box, BoxOf(buffer, reads, stmt->body));
   Buffer cache(FreshName(function_, buffer->name + "_cache"), buffer.type(), box.extents, space);
@@ -209,7 +220,9 @@ absl::StatusOr<Buffer> Schedule::CacheWrite(std::string_view name, const Expr& l
   HEDDLE_ASSIGN_OR_RETURN(const Buffer buffer, BufferOf(function_, name));
   std::vector<Access> accesses = WritesOf(stmt->body, buffer);
   const std::vector<Access> reads = ReadsOf(stmt->body, buffer);
-  if (accesses.empty()) return UserError("E-SCHED-009", fmt::format("{} is not written in the body of {}", buffer->name, loop->name));
+  if (accesses.empty() || !IsVisibleAt(function_, buffer, stmt)) {
+    return UserError("E-SCHED-009", fmt::format("the body of {} does not write {}, or allocates it", loop->name, buffer->name));
+  }
   accesses.insert(accesses.end(), reads.begin(), reads.end());
   HEDDLE_ASSIGN_OR_RETURN(const Box box, BoxOf(buffer, accesses, stmt->body));
   const bool covers = reads.empty() && Covers(stmt->body, buffer);
@@ -274,7 +287,10 @@ absl::Status Schedule::ComputeAt(std::string_view name, const Expr& loop) {
   ForEachRootExpr(producer, [&](const Expr& root) {
     ForEachExpr(root, [&](const Expr& e) {
       if (e->kind != ExprKind::kLoad || e->buffer == buffer || !sources.insert(e->buffer.get()).second) return;
-      changed = changed || WritesOf(function_.body, e->buffer).size() != WritesOf(producer, e->buffer).size();
+      bool inside = false;
+      ForEachStmt(producer, [&](const Stmt& s) { inside = inside || (s->kind == StmtKind::kAllocate && s->buffer == e->buffer); });
+      changed = changed || (!inside && !IsVisibleAt(function_, e->buffer, stmt)) ||
+                WritesOf(function_.body, e->buffer).size() != WritesOf(producer, e->buffer).size();
     });
   });
   if (changed) return refused;
