@@ -1,17 +1,23 @@
 // The MLPerf Tiny networks as accelerator programs: what the engine takes of each becomes one region, whose program on the
-// functional model gives the reference interpreter's bytes; the fast model's cycles are printed.
+// functional model gives the reference interpreter's bytes; the fast model's cycles are printed. HEDDLE_RTL=1 runs them on the
+// RTL too, prints layer by layer what either says, and compares the bytes once more.
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
+#include <map>
 
 #include "frontend/onnx_import.h"
+#include "hls/accelerator/accelerator.h"
 #include "hls/compiler.h"
 #include "hls/functional_model.h"
+#include "hls/registers.h"
 #include "ir/interpreter.h"
 #include "ir/ops/quant_common.h"
 #include "ir/passes/pass.h"
 #include "ir/region.h"
+#include "sim/verilated_model.h"
 #include "testbench/data_path.h"
 
 namespace heddle {
@@ -27,6 +33,43 @@ hls::AcceleratorParams Params() {
   params.weight_words = 1024;
   params.parameter_blocks = 256;
   return params;
+}
+
+// Cycles of each layer on the RTL beside the fast model's.
+void RunOnRtl(const hls::CompiledProgram& program, const std::vector<ir::Tensor>& inputs, const std::vector<ir::Tensor>& expected) {
+  std::vector<std::pair<std::string, std::string>> verilog;
+  for (const auto& [name, text] : hls::GenerateVerilog(program.params)) verilog.emplace_back(name, text);
+  const auto model = sim::VerilatedModel::Build(verilog, false, {});
+  ASSERT_TRUE(model.ok()) << model.status();
+  std::vector<uint8_t> dram = hls::InitialDram(program);
+  ASSERT_TRUE(hls::PackInputs(program, inputs, dram).ok());
+  sim::SimulationRequest request;
+  request.image = &dram;
+  request.memory.beat_bytes = program.params.beat_bytes();
+  for (const hls::RegisterSpec& spec : hls::RegisterMap()) request.registers.emplace_back(std::string(spec.name), spec.offset);
+  request.jobs.push_back({static_cast<uint64_t>(program.setup_address), {}, {}});
+  request.jobs.push_back({static_cast<uint64_t>(program.run_address), {}, {{0, dram.size()}}});
+  const auto result = model->Run(request);
+  ASSERT_TRUE(result.ok()) << result.status();
+  const sim::JobResult& job = result->jobs.at(1);
+  const std::vector<ir::Tensor> found = hls::UnpackOutputs(program, job.dumps.at(0));
+  for (size_t i = 0; i < found.size(); ++i) EXPECT_TRUE(found[i] == expected[i]) << program.outputs[i].name;
+  std::map<int, uint64_t> ends;
+  uint64_t before = UINT64_MAX;
+  for (const sim::UnitEvent& event : job.events) {
+    before = std::min(before, event.start_cycle);
+    if (event.unit == 1) ends[event.tag] = std::max(ends[event.tag], event.end_cycle);
+  }
+  for (const auto& [tag, end] : ends) {
+    std::printf("  %-40s %8lld RTL %8lld estimated\n", program.layers[static_cast<size_t>(tag)].name.c_str(), static_cast<long long>(end - before),
+                static_cast<long long>(program.layers[static_cast<size_t>(tag)].cycles_estimated));
+    before = end;
+  }
+  std::printf("  total %lld RTL, %lld estimated (%+.2f %%); setup %lld estimated, simulated at %.0f cycles/s\n", static_cast<long long>(job.counters.at("cycles_low")),
+              static_cast<long long>(program.cycles_estimated),
+              100.0 * static_cast<double>(program.cycles_estimated - job.counters.at("cycles_low")) / static_cast<double>(job.counters.at("cycles_low")),
+              static_cast<long long>(program.setup_cycles_estimated), static_cast<double>(result->cycles) / result->seconds);
+  for (const auto& [name, value] : job.counters) std::printf("    %s %lld\n", name.c_str(), static_cast<long long>(value));
 }
 
 void RunModel(const std::string& file, int64_t most_cycles) {
@@ -70,6 +113,7 @@ void RunModel(const std::string& file, int64_t most_cycles) {
   ASSERT_TRUE(status.ok()) << status;
   const std::vector<ir::Tensor> found = hls::UnpackOutputs(*program, dram);
   for (size_t i = 0; i < found.size(); ++i) EXPECT_TRUE(found[i] == (*expected)[i]) << program->outputs[i].name;
+  if (std::getenv("HEDDLE_RTL")) RunOnRtl(*program, inputs, *expected);
 }
 
 TEST(AcceleratorModelsTest, Ic) { RunModel("ic_int8_qdq.onnx", 60000); }

@@ -1,0 +1,89 @@
+// Compiled programs on the RTL: random regions under a few parameter sets give the reference interpreter's bytes, whatever the
+// memory's latency and back-pressure; the fast model's cycles are compared with the RTL's.
+//
+// HEDDLE_SEED=n runs one region only; HEDDLE_VERBOSE prints cycles of each.
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdlib>
+
+#include "hls/accelerator/accelerator.h"
+#include "hls/compiler.h"
+#include "hls/random_region.h"
+#include "hls/registers.h"
+#include "ir/interpreter.h"
+#include "sim/verilated_model.h"
+
+namespace heddle {
+namespace {
+
+sim::SimulationRequest RequestFor(const hls::CompiledProgram& program, const std::vector<uint8_t>& dram, const sim::MemoryConfig& memory) {
+  sim::SimulationRequest request;
+  request.image = &dram;
+  request.memory = memory;
+  for (const hls::RegisterSpec& spec : hls::RegisterMap()) request.registers.emplace_back(std::string(spec.name), spec.offset);
+  request.jobs.push_back({static_cast<uint64_t>(program.setup_address), {}, {}});
+  request.jobs.push_back({static_cast<uint64_t>(program.run_address), {}, {{0, dram.size()}}});
+  request.max_cycles = 20'000'000;
+  return request;
+}
+
+struct Comparison {
+  std::string problem;  // "" where all is well
+  int64_t cycles = 0;
+};
+
+Comparison RunOnRtl(const sim::VerilatedModel& model, const hls::RandomRegion& region, const hls::CompiledProgram& program,
+                    const sim::MemoryConfig& memory) {
+  const auto expected = ir::Interpret(region.graph, region.inputs);
+  if (!expected.ok()) return {"interpreter: " + std::string(expected.status().message())};
+  std::vector<uint8_t> dram = hls::InitialDram(program);
+  if (const absl::Status status = hls::PackInputs(program, region.inputs, dram); !status.ok()) return {std::string(status.message())};
+  const auto result = model.Run(RequestFor(program, dram, memory));
+  if (!result.ok()) return {std::string(result.status().message())};
+  const sim::JobResult& job = result->jobs.at(1);
+  const std::vector<ir::Tensor> found = hls::UnpackOutputs(program, job.dumps.at(0));
+  Comparison comparison;
+  for (size_t i = 0; i < found.size(); ++i) {
+    if (!(found[i] == (*expected)[i])) comparison.problem = "output " + program.outputs[i].name + " differs";
+  }
+  comparison.cycles = job.counters.at("cycles_low");
+  return comparison;
+}
+
+void RunSeeds(uint64_t params_seed, uint64_t first, uint64_t count) {
+  hls::AcceleratorParams params = hls::MakeRandomParams(params_seed);
+  params.weight_words = std::max(params.weight_words, 130);
+  std::vector<std::pair<std::string, std::string>> verilog;
+  for (const auto& [name, text] : hls::GenerateVerilog(params)) verilog.emplace_back(name, text);
+  const auto model = sim::VerilatedModel::Build(verilog, false, {});
+  ASSERT_TRUE(model.ok()) << model.status();
+  const char* only = std::getenv("HEDDLE_SEED");
+  if (only) first = std::strtoull(only, nullptr, 10), count = 1;
+  for (uint64_t seed = first; seed < first + count; ++seed) {
+    const hls::RandomRegion region = hls::MakeRandomRegion(seed, static_cast<int>(seed % 9) + 1);
+    const auto program = hls::CompileRegion(region.graph, params);
+    if (!program.ok()) continue;  // what is refused is tested in hls/
+    sim::MemoryConfig memory;
+    memory.beat_bytes = params.beat_bytes();
+    const Comparison quiet = RunOnRtl(*model, region, *program, memory);
+    EXPECT_EQ(quiet.problem, "") << "parameters " << params_seed << ", seed " << seed;
+    if (std::getenv("HEDDLE_VERBOSE")) {
+      std::printf("seed %d: %lld cycles, estimated %lld (%+.2f %%)\n", static_cast<int>(seed), static_cast<long long>(quiet.cycles),
+                  static_cast<long long>(program->cycles_estimated),
+                  100.0 * static_cast<double>(program->cycles_estimated - quiet.cycles) / std::max<double>(1, static_cast<double>(quiet.cycles)));
+    }
+    memory.stall_probability = 0.3;
+    memory.latency_cycles = 7;
+    memory.seed = seed;
+    EXPECT_EQ(RunOnRtl(*model, region, *program, memory).problem, "") << "with stalls, parameters " << params_seed << ", seed " << seed;
+  }
+}
+
+TEST(AcceleratorRtlTest, ParametersA) { RunSeeds(1, 1, 8); }
+TEST(AcceleratorRtlTest, ParametersB) { RunSeeds(2, 101, 8); }
+TEST(AcceleratorRtlTest, ParametersC) { RunSeeds(6, 201, 8); }
+
+}  // namespace
+}  // namespace heddle
