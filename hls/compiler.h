@@ -25,8 +25,9 @@ absl::StatusOr<CompiledProgram> CompileRegion(const ir::Graph& region, const Acc
 // Whether the engine takes the node: alone in a region it compiles. Codes E-ACC-001…, see hls/support.cc's table.
 ir::Support SupportsNode(const ir::Graph& graph, const ir::Node& node, const AcceleratorParams& params);
 
-// Cost of the nodes as one region: the fast model's cycles at the accelerator's clock, inputs and outputs moved, weights
-// that fit resident.
+// Cost of the nodes inside a larger region: the fast model's cycles from the first result to the last, with the input on
+// chip when they start and weights that fit resident. What a region adds once (its program, the first input, the last
+// output) belongs to the launch overhead and the links.
 absl::StatusOr<ir::Cost> EstimateRegionCost(const ir::Graph& graph, const std::vector<ir::NodeId>& nodes,
                                             const AcceleratorParams& params, const MemoryModel& memory = {});
 

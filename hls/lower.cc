@@ -51,14 +51,33 @@ View Lowering::NewStorage(const std::string& name, const Box& extents, const std
   return view;
 }
 
-// The first reader with an opinion decides; element-wise and moving nodes have none.
+namespace {
+
+bool IsWindowed(const ir::Node& node) { return node.op == "QConv" || node.op == "QAveragePool" || node.op == "MaxPool"; }
+
+}  // namespace
+
+// A value made by a windowed layer, or by element-wise nodes from one.
+bool Lowering::MadeChannelsFirst(ir::ValueId value, int depth) const {
+  const ir::NodeId producer = graph_.ProducerOf(value);
+  if (producer == ir::kNoNode || graph_.IsConstant(value)) return false;
+  const ir::Node& node = graph_.node(producer);
+  if (IsWindowed(node)) return true;
+  if (node.op == "QMatMul" || node.op == "Transpose" || depth == 0) return false;
+  return std::any_of(node.inputs.begin(), node.inputs.end(), [&](ir::ValueId input) {
+    return input != ir::kNoValue && graph_.type(input).shape.size() == graph_.type(value).shape.size() && MadeChannelsFirst(input, depth - 1);
+  });
+}
+
+// The first reader with an opinion decides; element-wise and moving nodes have that of their other operands and readers.
 bool Lowering::PrefersChannelsFirst(ir::ValueId value, int depth) const {
   const size_t rank = graph_.type(value).shape.size();
   if (rank < 3) return false;
   for (const ir::Use& use : graph_.value(value).uses) {
     const ir::Node& node = graph_.node(use.node);
-    if (node.op == "QConv" || node.op == "QAveragePool" || node.op == "MaxPool") return true;
+    if (IsWindowed(node)) return true;
     if (node.op == "QMatMul" || node.op == "Transpose" || depth == 0) continue;
+    if (!node.outputs.empty() && MadeChannelsFirst(node.outputs[0], depth)) return true;
     const bool keeps_rank = !node.outputs.empty() && graph_.type(node.outputs[0]).shape.size() == rank;
     if (keeps_rank && PrefersChannelsFirst(node.outputs[0], depth - 1)) return true;
   }

@@ -21,6 +21,7 @@ class Lowering {
   absl::Status LowerNode(const ir::Node& node);
   absl::Status CheckTypes(const ir::Node& node) const;
   void AddInput(ir::ValueId value);
+  bool MadeChannelsFirst(ir::ValueId value, int depth) const;
   bool PrefersChannelsFirst(ir::ValueId value, int depth) const;
   absl::Status LowerReshape(const ir::Node& node);
   absl::Status LowerTranspose(const ir::Node& node);
