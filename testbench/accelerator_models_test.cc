@@ -37,9 +37,7 @@ hls::AcceleratorParams Params() {
 
 // Cycles of each layer on the RTL beside the fast model's.
 void RunOnRtl(const hls::CompiledProgram& program, const std::vector<ir::Tensor>& inputs, const std::vector<ir::Tensor>& expected) {
-  std::vector<std::pair<std::string, std::string>> verilog;
-  for (const auto& [name, text] : hls::GenerateVerilog(program.params)) verilog.emplace_back(name, text);
-  const auto model = sim::VerilatedModel::Build(verilog, false, {});
+  const auto model = sim::VerilatedModel::Build(hls::GenerateVerilog(program.params), false, {});
   ASSERT_TRUE(model.ok()) << model.status();
   std::vector<uint8_t> dram = hls::InitialDram(program);
   ASSERT_TRUE(hls::PackInputs(program, inputs, dram).ok());

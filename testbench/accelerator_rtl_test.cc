@@ -55,9 +55,7 @@ Comparison RunOnRtl(const sim::VerilatedModel& model, const hls::RandomRegion& r
 void RunSeeds(uint64_t params_seed, uint64_t first, uint64_t count) {
   hls::AcceleratorParams params = hls::MakeRandomParams(params_seed);
   params.weight_words = std::max(params.weight_words, 130);
-  std::vector<std::pair<std::string, std::string>> verilog;
-  for (const auto& [name, text] : hls::GenerateVerilog(params)) verilog.emplace_back(name, text);
-  const auto model = sim::VerilatedModel::Build(verilog, false, {});
+  const auto model = sim::VerilatedModel::Build(hls::GenerateVerilog(params), false, {});
   ASSERT_TRUE(model.ok()) << model.status();
   const char* only = std::getenv("HEDDLE_SEED");
   if (only) first = std::strtoull(only, nullptr, 10), count = 1;
