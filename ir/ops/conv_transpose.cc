@@ -21,8 +21,8 @@ class ConvTranspose : public Op {
   OpKind kind(const NodeContext&) const override { return OpKind::kFloat; }
   std::string_view doc() const override {
     return "X [N, C, spatial…] (1 to 3 spatial dimensions), W [C, M/group, kernel…], optional B [M]; f32 or f64. Attributes strides, pads, "
-           "dilations, group, kernel_shape, output_padding, output_shape (then pads follow from it, the larger half in front). "
-           "Y [N, M, spatial…]: element x at i adds x·W[k] to the output at i·stride + k·dilation - pad. ONNX ConvTranspose 11.";
+           "dilations, group, kernel_shape, output_padding, output_shape or auto_pad SAME_… (then pads follow; the larger half in front, "
+           "behind with SAME_UPPER). Y [N, M, spatial…]: element x at i adds x·W[k] to the output at i·stride + k·dilation - pad. ONNX ConvTranspose 11.";
   }
 
   absl::Status Verify(const NodeContext& c) const override {
@@ -32,7 +32,7 @@ class ConvTranspose : public Op {
     HEDDLE_RETURN_IF_ERROR(ExpectSameTypes(c));
     const Shape x = c.input_shape(0), w = c.input_shape(1);
     const int rank = static_cast<int>(x.size()) - 2;
-    HEDDLE_RETURN_IF_ERROR(VerifyWindowAttributes(c, rank));
+    HEDDLE_RETURN_IF_ERROR(VerifyWindowAttributes(c, rank, {"NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER"}));
     HEDDLE_RETURN_IF_ERROR(ExpectInts(c, "output_padding", rank, 0, int64_t{1} << 24));
     HEDDLE_RETURN_IF_ERROR(ExpectInts(c, "output_shape", rank, 1, int64_t{1} << 24));
     HEDDLE_RETURN_IF_ERROR(ExpectRank(c, 1, rank + 2, rank + 2));
@@ -144,15 +144,20 @@ class ConvTranspose : public Op {
     w.kernel.assign(weights.begin() + 2, weights.end());
     w.strides = c.node().Ints("strides", std::vector<int64_t>(rank, 1));
     w.dilations = c.node().Ints("dilations", std::vector<int64_t>(rank, 1));
-    const std::vector<int64_t> pads = c.node().Ints("pads", std::vector<int64_t>(2 * rank, 0));
+    std::vector<int64_t> pads = c.node().Ints("pads", std::vector<int64_t>(2 * rank, 0));
     const std::vector<int64_t> extra = c.node().Ints("output_padding", std::vector<int64_t>(rank, 0));
-    const std::vector<int64_t> wanted = c.node().Ints("output_shape");
+    std::vector<int64_t> wanted = c.node().Ints("output_shape");
+    const std::string auto_pad = c.node().String("auto_pad", "NOTSET");
+    if (auto_pad != "NOTSET") pads.assign(2 * rank, 0);
+    if (auto_pad.starts_with("SAME") && wanted.empty()) {
+      for (size_t d = 0; d < rank; ++d) wanted.push_back(w.input[d] * w.strides[d]);
+    }
     for (size_t d = 0; d < rank; ++d) {
       const int64_t full = w.strides[d] * (w.input[d] - 1) + extra[d] + (w.kernel[d] - 1) * w.dilations[d] + 1;
       int64_t begin = pads[d], end = pads[rank + d];
       if (!wanted.empty()) {
         const int64_t total = std::max<int64_t>(0, full - wanted[d]);
-        begin = total - total / 2;
+        begin = auto_pad == "SAME_UPPER" ? total / 2 : total - total / 2;
         end = full - wanted[d] - begin;  // negative where more is wanted than there is: zeros at the end
       }
       const int64_t count = full - begin - end;

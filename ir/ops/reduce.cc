@@ -64,7 +64,20 @@ Tensor RowsOf(const Tensor& x, const Reduction& reduction) {
   return CopyByTables(x, shape, tables);
 }
 
-enum class Fold { kSum, kMean, kMax, kMin, kProduct, kL1, kL2, kSumSquare };
+enum class Fold { kSum, kMean, kMax, kMin, kProduct, kL1, kL2, kSumSquare, kLogSum, kLogSumExp };
+
+bool FloatsOnly(Fold fold) {
+  return fold == Fold::kMean || fold == Fold::kL2 || fold == Fold::kLogSum || fold == Fold::kLogSumExp;
+}
+
+// ln Σ e^x, the largest x subtracted first so that nothing overflows.
+template <typename T>
+T LogSumExp(const T* x, int64_t count) {
+  double peak = -HUGE_VAL, sum = 0;
+  for (int64_t i = 0; i < count; ++i) peak = std::max(peak, static_cast<double>(x[i]));
+  for (int64_t i = 0; i < count; ++i) sum += std::exp(static_cast<double>(x[i]) - peak);
+  return static_cast<T>(count == 0 ? -HUGE_VAL : peak + std::log(sum));
+}
 
 // A row's result; integers wrap. Min and max of nothing are the neutral elements.
 template <typename T>
@@ -77,6 +90,9 @@ T FoldRow(Fold fold, const T* x, int64_t count) {
     T best = fold == Fold::kMax ? low : high;
     for (int64_t i = 0; i < count; ++i) best = fold == Fold::kMax ? std::max(best, x[i]) : std::min(best, x[i]);
     return best;
+  }
+  if constexpr (std::is_floating_point_v<T>) {
+    if (fold == Fold::kLogSumExp) return LogSumExp(x, count);
   }
   Sum sum = fold == Fold::kProduct ? Sum{1} : Sum{0};
   for (int64_t i = 0; i < count; ++i) {
@@ -92,6 +108,7 @@ T FoldRow(Fold fold, const T* x, int64_t count) {
   if constexpr (std::is_floating_point_v<T>) {
     if (fold == Fold::kMean) sum /= static_cast<double>(count);
     if (fold == Fold::kL2) sum = std::sqrt(sum);
+    if (fold == Fold::kLogSum) sum = std::log(sum);
   }
   return static_cast<T>(sum);
 }
@@ -146,12 +163,23 @@ class ReduceBase : public Op {
     if (extents.empty()) {  // nothing is reduced: the term of the only element
       l.Add(loops::Compute(l.output(), [&](const Indices& i) {
         const Expr term = value(i, {});
-        return fold_ == Fold::kL2 ? loops::Sqrt(term) : term;
+        return fold_ == Fold::kL2 ? loops::Sqrt(term) : fold_ == Fold::kLogSum ? loops::Log(term) : term;
       }));
       return absl::OkStatus();
     }
+    if (fold_ == Fold::kLogSumExp) {
+      const loops::Buffer peak = l.Temporary("peak", x.type(), l.output().shape());
+      l.Add(loops::Reduce(peak, extents, loops::Combiner::kMax, value));
+      l.Add(loops::Reduce(l.output(), extents, loops::Combiner::kSum,
+                          [&](const Indices& i, const Indices& r) { return loops::Exp(value(i, r) - peak.At(i)); },
+                          [&](Expr sum, const Indices& i) { return peak.At(i) + loops::Log(sum); }));
+      return absl::OkStatus();
+    }
     l.Add(loops::Reduce(l.output(), extents, CombinerOf(fold_), value, [&](Expr folded, const Indices&) {
-      return fold_ == Fold::kMean ? folded / count : fold_ == Fold::kL2 ? loops::Sqrt(folded) : folded;
+      return fold_ == Fold::kMean     ? folded / count
+             : fold_ == Fold::kL2     ? loops::Sqrt(folded)
+             : fold_ == Fold::kLogSum ? loops::Log(folded)
+                                      : folded;
     }));
     return absl::OkStatus();
   }
@@ -173,6 +201,8 @@ class ReduceBase : public Op {
       case Fold::kMean: return (k + 1) * u * x;
       case Fold::kL2: return (k + 2) * u * std::sqrt(k) * x;  // half the relative error of the sum, K·x² at most
       case Fold::kSumSquare: return (k + 1) * u * k * x * x;
+      case Fold::kLogSum: return k * u;  // the relative error of a sum of positive terms
+      case Fold::kLogSumExp: return (k + 4 * x) * u;
       default: return k * u * k * x;
     }
   }
@@ -197,11 +227,11 @@ class Reduce : public ReduceBase {
   absl::Status Verify(const NodeContext& c) const override {
     HEDDLE_RETURN_IF_ERROR(VerifySignature(c, 1, 2, {{"axes", AttributeKind::kInts}, {"keepdims", AttributeKind::kInt},
                                                      {"noop_with_empty_axes", AttributeKind::kInt}}));
-    return fold() == Fold::kMean || fold() == Fold::kL2 ? ExpectFloat(c, 0) : ExpectNumber(c, 0);
+    return FloatsOnly(fold()) ? ExpectFloat(c, 0) : ExpectNumber(c, 0);
   }
   std::optional<RandomCase> Sample(Random& random) const override {
     CaseBuilder b(random);
-    const bool floats = fold() == Fold::kMean || fold() == Fold::kL2 || b.Coin();
+    const bool floats = FloatsOnly(fold()) || b.Coin();
     const ElementType type = floats ? b.Pick({ElementType::kFloat32, ElementType::kFloat64}) : b.NumberType();
     const Shape shape = b.RandomShape(0, 4);
     const auto rank = static_cast<int64_t>(shape.size());
@@ -212,7 +242,7 @@ class Reduce : public ReduceBase {
     Attributes attributes;
     if (b.Coin()) attributes["keepdims"] = b.Int(0, 1);
     if (b.Coin()) attributes["noop_with_empty_axes"] = b.Int(0, 1);
-    std::vector<ValueId> ids = {b.Input(b.RandomTensor(type, shape))};
+    std::vector<ValueId> ids = {b.Input(b.RandomTensor(type, shape, fold() == Fold::kLogSum ? 0.1 : -4))};
     if (b.Coin()) {
       ids.push_back(b.IntsConstant(axes));
     } else if (!axes.empty()) {
@@ -363,6 +393,8 @@ void AddReduce(OpList& ops) {
   add("ReduceL1", Fold::kL1, "The sum of magnitudes over axes.");
   add("ReduceL2", Fold::kL2, "The square root of the sum of squares over axes (floats).");
   add("ReduceSumSquare", Fold::kSumSquare, "The sum of squares over axes.");
+  add("ReduceLogSum", Fold::kLogSum, "The logarithm of the sum over axes (floats).");
+  add("ReduceLogSumExp", Fold::kLogSumExp, "The logarithm of the sum of exponentials over axes (floats).");
   ops.push_back(std::make_unique<GlobalPool>("GlobalAveragePool", Fold::kMean,
                                              "X [N, C, spatial…] f32 or f64: the mean over all spatial dimensions, [N, C, 1…]. ONNX GlobalAveragePool 1."));
   ops.push_back(std::make_unique<GlobalPool>("GlobalMaxPool", Fold::kMax,

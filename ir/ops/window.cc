@@ -15,12 +15,12 @@ bool Window::has_padding() const {
   return false;
 }
 
-absl::Status VerifyWindowAttributes(const NodeContext& c, int rank) {
+absl::Status VerifyWindowAttributes(const NodeContext& c, int rank, std::initializer_list<std::string_view> auto_pads) {
   if (rank < 1 || rank > 3) {
     return NodeError("E-OP-003", c.node(), fmt::format("{} spatial dimensions; 1 to 3 are supported", rank));
   }
   constexpr int64_t kLargest = int64_t{1} << 24;  // of strides, pads, kernels: products of two stay far from overflow
-  HEDDLE_RETURN_IF_ERROR(ExpectString(c, "auto_pad", {"NOTSET"}));
+  HEDDLE_RETURN_IF_ERROR(ExpectString(c, "auto_pad", auto_pads));
   HEDDLE_RETURN_IF_ERROR(ExpectInts(c, "kernel_shape", rank, 1, kLargest));
   HEDDLE_RETURN_IF_ERROR(ExpectInts(c, "strides", rank, 1, kLargest));
   HEDDLE_RETURN_IF_ERROR(ExpectInts(c, "dilations", rank, 1, kLargest));

@@ -19,9 +19,9 @@ struct Window {
   int64_t kernel_elements() const { return ElementCount(kernel); }
 };
 
-// Attributes strides, dilations, pads, kernel_shape and auto_pad (only NOTSET: importers resolve the others) of a node with
-// `rank` spatial dimensions: counts and ranges.
-absl::Status VerifyWindowAttributes(const NodeContext& c, int rank);
+// Attributes strides, dilations, pads, kernel_shape and auto_pad (by default only NOTSET: importers resolve the others) of a node
+// with `rank` spatial dimensions: counts and ranges.
+absl::Status VerifyWindowAttributes(const NodeContext& c, int rank, std::initializer_list<std::string_view> auto_pads = {"NOTSET"});
 // The window of a node whose attributes passed; `input` and `kernel` are spatial extents. With ceil_mode the output is rounded up, but
 // no window starts beyond the input and its left padding. E-OP-003 where the window does not fit.
 absl::StatusOr<Window> WindowOf(const NodeContext& c, Shape input, Shape kernel, bool ceil_mode = false);
