@@ -12,19 +12,22 @@
 namespace heddle::ir {
 namespace {
 
-// Calls f(flat input offset within the plane) for every position of the window at output (od, oh, ow) that lies in the input.
+// Calls f(flat input offset within the plane) for every position of the window at output (od, oh, ow) that lies in the input; positions
+// outside cost nothing, however large the kernel.
 template <typename F>
 void ForEachPosition(const Window& w, int64_t od, int64_t oh, int64_t ow, F f) {
-  for (int64_t kd = 0; kd < w.kernel[0]; ++kd) {
-    const int64_t d = od * w.strides[0] + kd * w.dilations[0] - w.pads_begin[0];
-    if (d < 0 || d >= w.input[0]) continue;
-    for (int64_t kh = 0; kh < w.kernel[1]; ++kh) {
-      const int64_t h = oh * w.strides[1] + kh * w.dilations[1] - w.pads_begin[1];
-      if (h < 0 || h >= w.input[1]) continue;
-      for (int64_t kw = 0; kw < w.kernel[2]; ++kw) {
-        const int64_t x = ow * w.strides[2] + kw * w.dilations[2] - w.pads_begin[2];
-        if (x >= 0 && x < w.input[2]) f((d * w.input[1] + h) * w.input[2] + x);
-      }
+  const int64_t output[] = {od, oh, ow};
+  int64_t start[3];
+  std::pair<int64_t, int64_t> range[3];
+  for (size_t i = 0; i < 3; ++i) {
+    start[i] = output[i] * w.strides[i] - w.pads_begin[i];
+    range[i] = ValidRange(start[i], w.dilations[i], w.input[i], w.kernel[i]);
+  }
+  for (int64_t kd = range[0].first; kd < range[0].second; ++kd) {
+    for (int64_t kh = range[1].first; kh < range[1].second; ++kh) {
+      const int64_t row = (start[0] + kd * w.dilations[0]) * w.input[1] + start[1] + kh * w.dilations[1];
+      const int64_t base = row * w.input[2] + start[2];
+      for (int64_t kw = range[2].first; kw < range[2].second; ++kw) f(base + kw * w.dilations[2]);
     }
   }
 }
@@ -47,7 +50,10 @@ class Pool : public Op {
  protected:
   static absl::Status VerifyPool(const NodeContext& c) {
     HEDDLE_RETURN_IF_ERROR(ExpectRank(c, 0, 3, 5));
-    return VerifyWindowAttributes(c, static_cast<int>(c.input_shape(0).size()) - 2);
+    HEDDLE_RETURN_IF_ERROR(VerifyWindowAttributes(c, static_cast<int>(c.input_shape(0).size()) - 2));
+    // Keeps operation counts, output elements times kernel elements, within 64 bits.
+    if (CheckedElementCount(c.node().Ints("kernel_shape"), int64_t{1} << 24).ok()) return absl::OkStatus();
+    return NodeError("E-OP-004", c.node(), fmt::format("a kernel of {} elements", ShapeText(c.node().Ints("kernel_shape"))));
   }
 
   static absl::StatusOr<Window> GetWindow(const NodeContext& c) {

@@ -134,7 +134,7 @@ TEST_P(RandomOps, ReferenceAndLoopsAgree) {
       if (HasFatalFailure()) return;
     }
   }
-  if (lowered == 0) GTEST_SKIP() << op.name() << " has no definition in loops; its reference kernel alone was tried";
+  EXPECT_GT(lowered, 0) << op.name() << " has no definition in loops for any case";
 }
 
 std::vector<const Op*> SampledOps() {

@@ -56,8 +56,8 @@ class Resize : public Op {
   }
 
   absl::StatusOr<std::vector<ValueType>> InferTypes(const NodeContext& c) const override {
-    HEDDLE_ASSIGN_OR_RETURN(const Sampling s, SamplingOf(c));
-    return std::vector<ValueType>{ValueType(c.input_type(0).element, s.shape)};
+    HEDDLE_ASSIGN_OR_RETURN(const Target target, TargetOf(c));
+    return std::vector<ValueType>{ValueType(c.input_type(0).element, target.shape)};
   }
 
   absl::StatusOr<std::vector<Tensor>> Evaluate(const NodeContext& c, std::span<const Tensor* const> in) const override {
@@ -206,36 +206,50 @@ class Resize : public Op {
     return axis;
   }
 
-  static absl::StatusOr<Sampling> SamplingOf(const NodeContext& c) {
+  struct Target {
+    Shape shape;
+    std::vector<double> scales;  // as given, or following from the sizes
+  };
+
+  static absl::StatusOr<Target> TargetOf(const NodeContext& c) {
     const Shape in = c.input_shape(0);
-    const int64_t rank = static_cast<int64_t>(in.size());
-    Sampling s;
-    std::vector<double> scales;
+    Target target;
     if (c.has_input(3)) {
-      HEDDLE_ASSIGN_OR_RETURN(s.shape, ConstantInts(c, 3, "sizes"));
+      HEDDLE_ASSIGN_OR_RETURN(target.shape, ConstantInts(c, 3, "sizes"));
     } else {
       const Tensor* given = c.constant(2);
       if (!given) return NodeError("E-OP-005", c.node(), "input 2 (scales) must be a constant", "export the model with fixed shapes");
       for (int64_t d = 0; d < given->elements(); ++d) {
         const double scale = given->at_double(d);
-        const double extent = d < rank ? std::floor(static_cast<double>(in[static_cast<size_t>(d)]) * scale) : 0;
+        const double extent = d < std::ssize(in) ? std::floor(static_cast<double>(in[static_cast<size_t>(d)]) * scale) : 0;
         if (!(scale > 0) || !(extent <= static_cast<double>(kLargestIndex))) {
           return NodeError("E-OP-004", c.node(), fmt::format("scale {}", scale));
         }
-        scales.push_back(scale);
-        s.shape.push_back(static_cast<int64_t>(extent));
+        target.scales.push_back(scale);
+        target.shape.push_back(static_cast<int64_t>(extent));
       }
     }
-    if (static_cast<int64_t>(s.shape.size()) != rank) {
-      return NodeError("E-OP-003", c.node(), fmt::format("{} scales or sizes for {} dimensions", s.shape.size(), rank));
+    if (target.shape.size() != in.size()) {
+      return NodeError("E-OP-003", c.node(), fmt::format("{} scales or sizes for {} dimensions", target.shape.size(), in.size()));
     }
-    HEDDLE_ASSIGN_OR_RETURN(const int64_t count, CheckedElementCount(s.shape, int64_t{1} << 33));
+    HEDDLE_ASSIGN_OR_RETURN(const int64_t count, CheckedElementCount(target.shape));
     if (count > 0 && ElementCount(in) == 0) return NodeError("E-OP-003", c.node(), "nothing to resize");
-    for (size_t d = 0; d < in.size(); ++d) {
-      const double scale = scales.empty() ? static_cast<double>(s.shape[d]) / static_cast<double>(in[d]) : scales[d];
-      s.axes.push_back(AxisOf(c, in[d], s.shape[d], scale));
+    for (size_t d = 0; c.has_input(3) && d < in.size(); ++d) {
+      target.scales.push_back(static_cast<double>(target.shape[d]) / static_cast<double>(std::max<int64_t>(in[d], 1)));
     }
-    if (Interpolated(c, s).size() > 3) return NodeError("E-OP-003", c.node(), "more than three dimensions to interpolate");
+    // The other dimensions are copied, so that the number of corners stays small.
+    int changed = 0;
+    for (size_t d = 0; d < in.size(); ++d) changed += target.shape[d] != in[d] || target.scales[d] != 1;
+    if (IsLinear(c) && changed > 3) return NodeError("E-OP-003", c.node(), "more than three dimensions to interpolate");
+    return target;
+  }
+
+  static absl::StatusOr<Sampling> SamplingOf(const NodeContext& c) {
+    HEDDLE_ASSIGN_OR_RETURN(const Target target, TargetOf(c));
+    Sampling s{target.shape, {}};
+    for (size_t d = 0; d < target.shape.size(); ++d) {
+      s.axes.push_back(AxisOf(c, c.input_shape(0)[d], target.shape[d], target.scales[d]));
+    }
     return s;
   }
 };

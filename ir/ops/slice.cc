@@ -244,10 +244,9 @@ class Pad : public Op {
     if (mode == "constant") return kFillEntry;
     if (mode == "edge") return std::clamp(position, int64_t{0}, extent - 1);
     if (mode == "wrap") return (position % extent + extent) % extent;
-    while (extent > 1 && (position < 0 || position >= extent)) {
-      position = position < 0 ? -position : 2 * (extent - 1) - position;
-    }
-    return extent > 1 ? position : 0;
+    if (extent == 1) return 0;
+    const int64_t period = 2 * (extent - 1), phase = (position % period + period) % period;
+    return std::min(phase, period - phase);
   }
 
   static Expr LowerSource(const std::string& mode, const Expr& position, int64_t extent) {

@@ -116,12 +116,8 @@ int64_t CoveredPositions(const Window& w, int d, int64_t o, bool padded) {
   const int64_t start = o * w.strides[i] - w.pads_begin[i];
   const int64_t low = padded ? -w.pads_begin[i] : 0;
   const int64_t high = w.input[i] + (padded ? w.pads_end[i] : 0);
-  int64_t count = 0;
-  for (int64_t k = 0; k < w.kernel[i]; ++k) {
-    const int64_t position = start + k * w.dilations[i];
-    if (position >= low && position < high) ++count;
-  }
-  return count;
+  const auto [first, last] = ValidRange(start - low, w.dilations[i], high - low, w.kernel[i]);
+  return last - first;
 }
 
 }  // namespace heddle::ir
