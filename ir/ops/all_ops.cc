@@ -29,6 +29,7 @@ struct Registry {
     AddResize(ops);
     AddConvTranspose(ops);
     AddQuantizeLinear(ops);
+    AddDynamicQuantize(ops);
     AddQLinear(ops);
     AddQConv(ops);
     AddQMatMul(ops);

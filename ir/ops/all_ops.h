@@ -31,6 +31,7 @@ void AddConvTranspose(OpList& ops);
 
 // Integer ops.
 void AddQuantizeLinear(OpList& ops);
+void AddDynamicQuantize(OpList& ops);
 void AddQLinear(OpList& ops);
 void AddQConv(OpList& ops);
 void AddQMatMul(OpList& ops);

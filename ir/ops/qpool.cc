@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "ir/ops/all_ops.h"
 #include "ir/ops/quant_lowering.h"
@@ -59,8 +60,12 @@ class QAveragePool : public Op {
     HEDDLE_RETURN_IF_ERROR(CheckIntRange(node, "x_zero_point", -128, 127));
     HEDDLE_RETURN_IF_ERROR(CheckAttribute<std::vector<int64_t>>(node, "counts", true));
     const std::vector<int64_t> counts = node.Ints("counts");
+    if (counts.empty()) return NodeError("E-OP-204", node, "counts is empty");
     HEDDLE_RETURN_IF_ERROR(VerifyRequantiser(c, static_cast<int64_t>(counts.size())));
     if (node.Ints("multiplier").size() != counts.size()) return NodeError("E-OP-204", node, "needs one scale for each of counts");
+    int64_t positions = 0;
+    for (size_t d = 0; d < window.kernel.size(); ++d) positions += window.output[d] * window.kernel[d];
+    if (positions > (int64_t{1} << 28)) return NodeError("E-OP-204", node, "the window is too large");
     if (ElementCount(window.kernel) > (int64_t{1} << 22)) return NodeError("E-OP-205", node, "the window's sum could leave 32 bits");
     for (int64_t count : WindowCounts(window, node.Int("count_include_pad") != 0)) {
       if (std::find(counts.begin(), counts.end(), count) == counts.end()) {
@@ -189,13 +194,18 @@ std::optional<RandomCase> QAveragePool::Sample(Random& random) const {
 }  // namespace
 
 std::vector<int64_t> WindowCounts(const Window& window, bool include_pad) {
-  std::vector<int64_t> counts;
-  ForEachIndex(window.output, [&](const Shape& at) {
-    const int64_t count = CountAt(window, at, include_pad);
-    if (std::find(counts.begin(), counts.end(), count) == counts.end()) counts.push_back(count);
-  });
-  std::sort(counts.begin(), counts.end());
-  return counts;
+  // A count is a product of one number for each dimension; every combination of positions occurs.
+  std::set<int64_t> products = {1};
+  for (int d = 0; d < window.rank(); ++d) {
+    std::set<int64_t> line;
+    for (int64_t o = 0; o < window.output[static_cast<size_t>(d)]; ++o) line.insert(CoveredPositions(window, d, o, include_pad));
+    std::set<int64_t> next;
+    for (int64_t product : products) {
+      for (int64_t n : line) next.insert(product * n);
+    }
+    products = std::move(next);
+  }
+  return {products.begin(), products.end()};
 }
 
 void AddQPool(OpList& ops) { ops.push_back(std::make_unique<QAveragePool>()); }

@@ -130,6 +130,10 @@ void SetRequantiser(const Requantiser& r, Attributes& attributes, bool as_list) 
 
 absl::StatusOr<Window> CheckedWindowOf(const NodeContext& c, const Shape& input_spatial, const Shape& kernel) {
   const auto rank = static_cast<int>(input_spatial.size());
+  for (const char* key : {"strides", "dilations", "pads", "kernel_shape"}) {
+    HEDDLE_RETURN_IF_ERROR(CheckAttribute<std::vector<int64_t>>(c.node(), key, false));
+  }
+  HEDDLE_RETURN_IF_ERROR(CheckAttribute<std::string>(c.node(), "auto_pad", false));
   HEDDLE_RETURN_IF_ERROR(VerifyWindowAttributes(c, rank));
   if (static_cast<int>(kernel.size()) != rank) {
     return NodeError("E-OP-202", c.node(), fmt::format("{} spatial dimensions but a kernel of rank {}", rank, kernel.size()));

@@ -52,14 +52,8 @@ void Merge(const LayerDifference& layer, QuantisedComparison& result) {
 
 }  // namespace
 
-absl::Status CompareQuantisedLayers(const Graph& original, const Graph& legalised, const std::vector<Tensor>& inputs,
-                                    QuantisedComparison& result) {
-  std::map<std::string, Tensor> originals;
-  InterpretOptions options;
-  options.on_value = [&](ValueId id, const Tensor& tensor) {
-    if (IsByte(tensor.type())) originals[original.value(id).name] = tensor;
-  };
-  HEDDLE_RETURN_IF_ERROR(Interpret(original, inputs, options).status());
+absl::Status CompareQuantisedLayers(const std::map<std::string, Tensor>& originals, const Graph& legalised,
+                                    const std::vector<Tensor>& inputs, QuantisedComparison& result) {
   if (legalised.inputs().size() != inputs.size()) return absl::InternalError("legalising changed the number of graph inputs");
 
   std::map<ValueId, Tensor> tensors;
@@ -83,6 +77,17 @@ absl::Status CompareQuantisedLayers(const Graph& original, const Graph& legalise
     }
   }
   return absl::OkStatus();
+}
+
+absl::Status CompareQuantisedLayers(const Graph& original, const Graph& legalised, const std::vector<Tensor>& inputs,
+                                    QuantisedComparison& result) {
+  std::map<std::string, Tensor> originals;
+  InterpretOptions options;
+  options.on_value = [&](ValueId id, const Tensor& tensor) {
+    if (IsByte(tensor.type())) originals[original.value(id).name] = tensor;
+  };
+  HEDDLE_RETURN_IF_ERROR(Interpret(original, inputs, options).status());
+  return CompareQuantisedLayers(originals, legalised, inputs, result);
 }
 
 }  // namespace heddle::ir

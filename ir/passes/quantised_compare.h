@@ -2,6 +2,7 @@
 #ifndef HEDDLE_IR_PASSES_QUANTISED_COMPARE_H_
 #define HEDDLE_IR_PASSES_QUANTISED_COMPARE_H_
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -25,10 +26,14 @@ struct QuantisedComparison {
   int64_t largest_step = 0;
 };
 
-// Runs `original` (types inferred, quantisers still explicit) by the reference interpreter, then every node of `legalised` on
-// the original's 8-bit tensors: an earlier difference does not travel on. Tensors are matched by name; unsigned ones of the
-// original are compared with the signed ones that stand for the same reals. Adds to `result`, so that several inputs can be
-// counted together.
+// Runs every node of `legalised` on the original's 8-bit tensors: an earlier difference does not travel on. Tensors are matched
+// by name; unsigned ones of the original are compared with the signed ones that stand for the same reals. Adds to `result`,
+// so that several inputs can be counted together.
+//
+// The first form takes the original's 8-bit tensors from whatever computed them (another runtime too), the second runs
+// `original` (types inferred, quantisers still explicit) by the reference interpreter.
+absl::Status CompareQuantisedLayers(const std::map<std::string, Tensor>& tensors, const Graph& legalised,
+                                    const std::vector<Tensor>& inputs, QuantisedComparison& result);
 absl::Status CompareQuantisedLayers(const Graph& original, const Graph& legalised, const std::vector<Tensor>& inputs,
                                     QuantisedComparison& result);
 
