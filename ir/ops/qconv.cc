@@ -105,32 +105,13 @@ absl::StatusOr<std::vector<Tensor>> QConv::Evaluate(const NodeContext& c, std::s
 
 absl::Status QConv::Lower(const NodeContext& c, loops::OpLowering& l) const {
   HEDDLE_ASSIGN_OR_RETURN(const Window w, ConvWindow(c));
-  constexpr ElementType kI32 = ElementType::kInt32;
   const Requantiser requantiser = RequantiserOf(c.node());
-  const loops::Buffer x = l.input(0), weights = l.input(1);
-  const int64_t group_inputs = weights.shape()[1], group_outputs = weights.shape()[0] / c.node().Int("group", 1);
   const int64_t x_zero = c.node().Int("x_zero_point");
-  const std::vector<int64_t> w_zero = c.node().Ints("w_zero_point", {0});
-  const loops::Buffer zeros = w_zero.size() > 1 ? ZeroPointTable(l, w_zero) : loops::Buffer();
-  auto value = [&](const loops::Indices& i, const loops::Indices& r) {
-    loops::Indices at = {i[0], r[0]};
-    if (group_inputs != x.shape()[1]) {
-      const loops::Expr group = group_outputs == 1 ? i[1] : loops::FloorDiv(i[1], group_outputs);
-      at[1] = group_inputs == 1 ? group : group * group_inputs + r[0];
-    }
-    loops::Indices weight_at = {i[1], r[0]};
-    loops::Expr guard = WindowPositions(w, i, r, 1, at);
-    weight_at.insert(weight_at.end(), r.begin() + 1, r.end());
-    loops::Expr element = Centred(x.At(at), x_zero);
-    if (guard) element = loops::Select(guard, element, loops::Constant(kI32, 0));
-    loops::Expr weight = zeros ? loops::Cast(kI32, weights.At(weight_at)) - zeros(i[1]) : Centred(weights.At(weight_at), w_zero[0]);
-    return element * weight;
-  };
-  Shape reduce = {group_inputs};
-  reduce.insert(reduce.end(), w.kernel.begin(), w.kernel.end());
-  l.Add(loops::Reduce(l.output(), reduce, loops::Combiner::kSum, value, [&](loops::Expr sum, const loops::Indices& i) {
-    return RequantisedExpr(requantiser, l.has_input(2) ? sum + l.input(2)(i[1]) : sum, i[1]);
-  }));
+  LowerConvolution(
+      l, w, c.node().Int("group", 1), [&](const loops::Expr& x) { return Centred(x, x_zero); },
+      CentredByChannel(l, c.node().Ints("w_zero_point", {0})), [&](loops::Expr sum, const loops::Indices& i) {
+        return RequantisedExpr(requantiser, l.has_input(2) ? sum + l.input(2)(i[1]) : sum, i[1]);
+      });
   return absl::OkStatus();
 }
 

@@ -6,6 +6,7 @@
 
 #include "ir/ops/all_ops.h"
 #include "ir/ops/integer_kernels.h"
+#include "ir/ops/quant_lowering.h"
 
 namespace heddle::ir {
 namespace {
@@ -161,6 +162,44 @@ class QLinearMatMul : public Op {
   }
 };
 
+// The element less its zero point, where the node has that input: zero points may be computed by the model.
+ChannelValue CentredByInput(loops::OpLowering& l, int input) {
+  return [&l, input](const loops::Expr& element, const loops::Expr& channel) {
+    const loops::Expr wide = loops::Cast(ElementType::kInt32, element);
+    if (!l.has_input(input)) return wide;
+    const loops::Buffer zero = l.input(input);
+    loops::Indices at(static_cast<size_t>(zero.rank()), loops::Expr(0));
+    if (zero->elements() > 1) at.back() = channel;
+    return wide - loops::Cast(ElementType::kInt32, zero.At(at));
+  };
+}
+
+// A sampled node on i8 or u8 operands, with or without zero points.
+RandomCase SampleIntegerNode(Random& random, const char* op, const Shape& x_shape, const Shape& w_shape, int64_t channels,
+                             Attributes attributes) {
+  Graph graph("sample");
+  std::vector<ValueId> inputs;
+  std::vector<Tensor> tensors;
+  std::vector<ElementType> types;
+  for (const Shape& shape : {x_shape, w_shape}) {
+    types.push_back(RandomInt(random, 0, 1) ? ElementType::kInt8 : ElementType::kUint8);
+    const auto [low, high] = IntegerRange(types.back());
+    tensors.push_back(RandomTensor(random, types.back(), shape, low, high));
+    inputs.push_back(graph.AddInput(shape == x_shape ? "x" : "w", ValueType(types.back(), shape)));
+  }
+  for (size_t i = 0; i < 2; ++i) {
+    if (RandomInt(random, 0, 2) == 0) {
+      inputs.push_back(kNoValue);
+      continue;
+    }
+    const auto [low, high] = IntegerRange(types[i]);
+    const Shape shape = i == 1 && RandomInt(random, 0, 1) ? Shape{channels} : Shape{};
+    inputs.push_back(graph.AddConstant("zero", RandomTensor(random, types[i], shape, low, high)));
+  }
+  const NodeId node = graph.AddNode(op, "integer", inputs, {"y"}, std::move(attributes));
+  return FinishCase(std::move(graph), node, std::move(tensors));
+}
+
 class ConvInteger : public Op {
  public:
   std::string_view name() const override { return "ConvInteger"; }
@@ -191,6 +230,23 @@ class ConvInteger : public Op {
     work.macs = c.output_type().elements() * (c.input_type(1).elements() / c.input_shape(1)[0]);
     return work;
   }
+  absl::Status Lower(const NodeContext& c, loops::OpLowering& l) const override {
+    HEDDLE_ASSIGN_OR_RETURN(const Window window, WindowOfConv(c, 0, 1));
+    const ChannelValue x_value = CentredByInput(l, 2);
+    LowerConvolution(
+        l, window, c.node().Int("group", 1), [&](const loops::Expr& x) { return x_value(x, loops::Expr(0)); }, CentredByInput(l, 3),
+        [](loops::Expr sum, const loops::Indices&) { return sum; });
+    return absl::OkStatus();
+  }
+  std::optional<RandomCase> Sample(Random& random) const override {
+    const int64_t group = RandomInt(random, 1, 2), channels = group * RandomInt(random, 1, 3), outputs = group * RandomInt(random, 1, 3);
+    Attributes attributes = {{"group", group},
+                             {"strides", std::vector<int64_t>{RandomInt(random, 1, 2), RandomInt(random, 1, 2)}},
+                             {"pads", std::vector<int64_t>{RandomInt(random, 0, 2), 1, 0, RandomInt(random, 0, 2)}}};
+    const Shape x = {1, channels, RandomInt(random, 3, 7), RandomInt(random, 3, 7)};
+    return SampleIntegerNode(random, "ConvInteger", x, {outputs, channels / group, RandomInt(random, 1, 3), RandomInt(random, 1, 3)},
+                             outputs, std::move(attributes));
+  }
 };
 
 class MatMulInteger : public Op {
@@ -219,6 +275,18 @@ class MatMulInteger : public Op {
     OpWork work = Op::Work(c);
     work.macs = c.output_type().elements() * c.input_shape(0).back();
     return work;
+  }
+  absl::Status Lower(const NodeContext& c, loops::OpLowering& l) const override {
+    const ChannelValue a_value = CentredByInput(l, 2);
+    LowerMatrixProduct(
+        l, c.input_shape(0).back(), [&](const loops::Expr& a) { return a_value(a, loops::Expr(0)); }, CentredByInput(l, 3),
+        [](loops::Expr sum, const loops::Indices&) { return sum; });
+    return absl::OkStatus();
+  }
+  std::optional<RandomCase> Sample(Random& random) const override {
+    const int64_t m = RandomInt(random, 1, 5), k = RandomInt(random, 1, 20), n = RandomInt(random, 1, 6);
+    const Shape a = RandomInt(random, 0, 1) ? Shape{m, k} : Shape{2, m, k};
+    return SampleIntegerNode(random, "MatMulInteger", a, {k, n}, n, {});
   }
 };
 

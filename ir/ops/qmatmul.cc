@@ -81,19 +81,11 @@ class QMatMul : public Op {
     const MatrixProduct p = *MatrixProductOf(c.input_shape(0), c.input_shape(1));
     const Requantiser requantiser = RequantiserOf(c.node());
     const int64_t a_zero = c.node().Int("a_zero_point");
-    const std::vector<int64_t> b_zero = c.node().Ints("b_zero_point", {0});
-    const loops::Buffer zeros = b_zero.size() > 1 ? ZeroPointTable(l, b_zero) : loops::Buffer();
-    auto value = [&](const loops::Indices& i, const loops::Indices& r) {
-      loops::Indices a_at = i, b_at = i;
-      a_at.back() = r[0];
-      b_at[b_at.size() - 2] = r[0];
-      const loops::Expr b = MatrixRead(l.input(1), b_at);
-      const loops::Expr centred = zeros ? loops::Cast(ElementType::kInt32, b) - zeros(i.back()) : Centred(b, b_zero[0]);
-      return Centred(MatrixRead(l.input(0), a_at), a_zero) * centred;
-    };
-    l.Add(loops::Reduce(l.output(), {p.k}, loops::Combiner::kSum, value, [&](loops::Expr sum, const loops::Indices& i) {
-      return RequantisedExpr(requantiser, l.has_input(2) ? sum + l.input(2)(i.back()) : sum, i.back());
-    }));
+    LowerMatrixProduct(
+        l, p.k, [&](const loops::Expr& a) { return Centred(a, a_zero); },
+        CentredByChannel(l, c.node().Ints("b_zero_point", {0})), [&](loops::Expr sum, const loops::Indices& i) {
+          return RequantisedExpr(requantiser, l.has_input(2) ? sum + l.input(2)(i.back()) : sum, i.back());
+        });
     return absl::OkStatus();
   }
 
