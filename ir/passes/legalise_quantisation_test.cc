@@ -106,6 +106,15 @@ TEST(Legalise, GemmAndMatMulInAllForms) {
   }
 }
 
+TEST(Legalise, TransposedPerChannelWeights) {
+  // As exported from a linear layer: weights [N, K] with a scale for each of N, transposed for MatMul.
+  QdqBuilder b(20);
+  const ValueId x = b.Fake(b.Input({2, 5, 12}), 0.03f, -3);
+  const ValueId w = b.Op("Transpose", {b.Weights({7, 12}, 0, 0.02f)}, {{"perm", std::vector<int64_t>{1, 0}}});
+  b.Output(b.Fake(b.Op("MatMul", {x, w}), 0.02f, 9));
+  EXPECT_EQ(CountOps(Legalise(b)), (Ops{{"QuantizeLinear", 1}, {"QMatMul", 1}, {"DequantizeLinear", 1}}));
+}
+
 TEST(Legalise, MatMulOfTwoActivationsWithBatches) {
   QdqBuilder b(5);
   const ValueId x = b.Fake(b.Input({2, 3, 4, 8}), 0.03f, -3), y = b.Fake(b.Input({2, 3, 8, 5}), 0.025f, 11);

@@ -98,6 +98,29 @@ bool SinkDequantiser(Graph& graph, NodeId id) {
   return true;
 }
 
+// transpose(dequantise(w)) of weights with a scale for each index of an axis: the axis moves along.
+bool SinkPerAxisDequantiser(Graph& graph, NodeId id) {
+  const Node& node = graph.node(id);
+  if (node.op != "Transpose") return false;
+  const auto w = MatchDequantisedConstant(graph, node.inputs[0], ElementType::kInt8);
+  const std::vector<int64_t> perm = IntsOr(node, "perm", {});
+  const auto place = w ? std::find(perm.begin(), perm.end(), w->axis) : perm.end();
+  if (!w || w->axis < 0 || place == perm.end()) return false;
+  std::vector<ValueId> parameters = graph.node(w->dequantiser).inputs;
+  const std::string name = node.name, output_name = graph.value(node.outputs[0]).name;
+  const auto moved = AddTypedNode(graph, "Transpose", name, {w->integer}, output_name + ".i8", {{"perm", perm}});
+  if (!moved.ok()) return false;
+  parameters[0] = *moved;
+  const auto real = AddTypedNode(graph, "DequantizeLinear", name + "_dequantise", parameters, output_name + ".real",
+                                 {{"axis", static_cast<int64_t>(place - perm.begin())}});
+  if (!real.ok()) return false;
+  MergeSources(graph, graph.ProducerOf(*moved), {id});
+  MergeSources(graph, graph.ProducerOf(*real), {w->dequantiser});
+  ReplaceValue(graph, graph.node(id).outputs[0], *real, /*keep_name=*/true);
+  RemoveIfDead(graph, id);
+  return true;
+}
+
 // quantise(move(x)) becomes move(quantise(x)).
 bool HoistQuantiser(Graph& graph, NodeId id) {
   const auto q = MatchQuantiser(graph, id);
@@ -153,7 +176,7 @@ absl::Status MoveQuantisersThroughMovement(Graph& graph) {
     changed = false;
     HEDDLE_ASSIGN_OR_RETURN(const std::vector<NodeId> order, graph.TopologicalOrder());
     for (NodeId id : order) {
-      if (graph.alive(id) && SinkDequantiser(graph, id)) changed = true;
+      if (graph.alive(id) && (SinkDequantiser(graph, id) || SinkPerAxisDequantiser(graph, id))) changed = true;
     }
     for (auto it = order.rbegin(); it != order.rend(); ++it) {
       if (graph.alive(*it) && HoistQuantiser(graph, *it)) changed = true;
