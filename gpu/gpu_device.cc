@@ -11,7 +11,6 @@
 
 #include "gpu/gpu_config.h"
 #include "gpu/gpu_region.h"
-#include "gpu/opencl_printer.h"
 #include "gpu/opencl_runtime.h"
 #include "ir/loops/printer.h"
 #include "ir/op.h"
@@ -74,7 +73,7 @@ class GpuDevice : public ir::Device {
     const auto kernels = KernelsOfGroup(graph, {node.id}, OptionsFor(device));
     if (!kernels.ok()) return Support::No("E-GPU-001", std::string(kernels.status().message()));
     for (const Kernel& kernel : *kernels) {
-      const OpenClNeeds needs = NeedsOf(kernel.function);
+      const KernelNeeds needs = NeedsOf(kernel.function);
       if (needs.fp64 && !device.fp64) return Support::No("E-GPU-003", "needs 64-bit floats, which " + device.device_name + " lacks");
       if (needs.exact_division && !device.exact_division) {
         return Support::No("E-GPU-004", "needs correctly rounded division, which " + device.device_name + " lacks");

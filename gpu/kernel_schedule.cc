@@ -330,4 +330,22 @@ Grid GridOf(const Function& function) {
   return grid;
 }
 
+KernelNeeds NeedsOf(const Function& function) {
+  KernelNeeds needs;
+  bool divides = false;
+  for (const Param& param : function.params) needs.fp64 = needs.fp64 || param.buffer.type() == ir::ElementType::kFloat64;
+  ForEachRootExpr(function.body, [&](const Expr& root) {
+    ForEachExpr(root, [&](const Expr& e) {
+      needs.fp64 = needs.fp64 || e.type() == ir::ElementType::kFloat64;
+      divides = divides || (e->kind == ExprKind::kBinary && e->binary == BinaryOp::kDiv && e.type() == ir::ElementType::kFloat32);
+      if (e->kind != ExprKind::kCast || e.type() == ir::ElementType::kBool) return;
+      const ir::ElementType from = e->operands[0].type();
+      const bool converts = from != ir::ElementType::kBool && ir::IsFloat(e.type()) != ir::IsFloat(from);
+      needs.exact_rounding = needs.exact_rounding || converts;
+    });
+  });
+  needs.exact_division = divides && needs.exact_rounding;
+  return needs;
+}
+
 }  // namespace heddle::gpu

@@ -41,6 +41,16 @@ Kernel ScheduleStage(const ir::loops::TensorExpr& stage, const std::string& name
 // Extents of the loops bound to GPU indices.
 Grid GridOf(const ir::loops::Function& function);
 
+// What a device must offer to run a function as the loop IR defines it.
+struct KernelNeeds {
+  bool fp64 = false;
+  // The kernel converts between floats and integers: its roundings are part of a network's integer arithmetic, so multiplies
+  // and adds are not contracted.
+  bool exact_rounding = false;
+  bool exact_division = false;  // correctly rounded float32 division, where rounding is exact
+};
+KernelNeeds NeedsOf(const ir::loops::Function& function);
+
 }  // namespace heddle::gpu
 
 #endif  // HEDDLE_GPU_KERNEL_SCHEDULE_H_

@@ -21,20 +21,6 @@ namespace {
 
 bool IsVectorLength(int64_t extent) { return extent == 2 || extent == 4 || extent == 8 || extent == 16; }
 
-void ForEachExprIn(const Function& function, const std::function<void(const Expr&)>& visit) {
-  ForEachRootExpr(function.body, [&](const Expr& root) { ForEachExpr(root, visit); });
-}
-
-// Conversions between floats and integers belong to a network's integer arithmetic: nothing may be contracted around them.
-bool HasNumberConversions(const Function& function) {
-  bool converts = false;
-  ForEachExprIn(function, [&](const Expr& e) {
-    if (e->kind != ExprKind::kCast || e->type == ElementType::kBool || e->operands[0].type() == ElementType::kBool) return;
-    converts = converts || ir::IsFloat(e->type) != ir::IsFloat(e->operands[0].type());
-  });
-  return converts;
-}
-
 class KernelPrinter {
  public:
   KernelPrinter(const Function& function, ExprPrinter& exprs, std::string& tables)
@@ -51,7 +37,7 @@ class KernelPrinter {
     const Grid grid = GridOf(function_);
     std::string head = fmt::format("__kernel __attribute__((reqd_work_group_size({}, {}, {})))\nvoid {}({}) {{\n", grid.items[0],
                                    grid.items[1], grid.items[2], function_.name, params);
-    if (HasNumberConversions(function_)) head += "#pragma OPENCL FP_CONTRACT OFF\n";
+    if (NeedsOf(function_).exact_rounding) head += "#pragma OPENCL FP_CONTRACT OFF\n";
     FindVectorBuffers();
     indent_ = 1;
     Print(function_.body);
@@ -275,18 +261,6 @@ std::string PrintOpenCl(const std::vector<Function>& kernels) {
   }
   std::string head = fp64 ? "#pragma OPENCL EXTENSION cl_khr_fp64 : enable\n" : "";
   return head + helpers + tables + bodies;
-}
-
-OpenClNeeds NeedsOf(const Function& function) {
-  OpenClNeeds needs;
-  bool divides = false;
-  for (const Param& param : function.params) needs.fp64 = needs.fp64 || param.buffer.type() == ElementType::kFloat64;
-  ForEachExprIn(function, [&](const Expr& e) {
-    needs.fp64 = needs.fp64 || e.type() == ElementType::kFloat64;
-    divides = divides || (e->kind == ExprKind::kBinary && e->binary == BinaryOp::kDiv && e.type() == ElementType::kFloat32);
-  });
-  needs.exact_division = divides && HasNumberConversions(function);
-  return needs;
 }
 
 }  // namespace heddle::gpu

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "gpu/kernel_schedule.h"
 #include "ir/loops/stmt.h"
 
 namespace heddle::gpu {
@@ -19,13 +20,6 @@ namespace heddle::gpu {
 // The whole program: one __kernel for each function, in order, with the helpers and tables that they need. Names of functions
 // are distinct. Allocations in global memory are not printable (HEDDLE_CHECK): make them parameters first.
 std::string PrintOpenCl(const std::vector<ir::loops::Function>& kernels);
-
-// What a device must offer to run a function as the loop IR defines it.
-struct OpenClNeeds {
-  bool fp64 = false;            // cl_khr_fp64
-  bool exact_division = false;  // correctly rounded float32 division
-};
-OpenClNeeds NeedsOf(const ir::loops::Function& function);
 
 }  // namespace heddle::gpu
 
