@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cstdio>
 #include <fstream>
 #include <mutex>
@@ -33,8 +34,13 @@ void SetOpenPartial(const fs::path& path) {
 [[noreturn]] void EndInterrupted() {
   ir::KillRunningProcesses();
   std::lock_guard<std::mutex> lock(open_mutex);
+  // The interrupted thread may be writing still: the folder counts as gone when it has stayed away for a while.
   std::error_code ignored;
-  if (!OpenPartial().empty()) fs::remove_all(OpenPartial(), ignored);
+  for (int tries = 0, absent = 0; absent < 3 && tries < 200 && !OpenPartial().empty(); ++tries) {
+    absent = fs::exists(OpenPartial(), ignored) ? 0 : absent + 1;
+    fs::remove_all(OpenPartial(), ignored);
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
   std::fputs("\ninterrupted: nothing was left behind\n", stderr);
   _exit(kExitInterrupted);
 }

@@ -108,8 +108,10 @@ class Filler {
       return;
     }
     node.alternatives.push_back({device, move.cost_us, move.transfer_delta_us, move.launch_delta_us, move.delta_us});
-    if (move.flips_if.empty()) return;
-    Flip flip{device, move.flips_if, std::nullopt, move.flip_cost_us};
+    const std::string text = move.flips_if.empty()
+                                 ? "no faster link to " + device + " and no shorter time there would be enough"
+                                 : move.flips_if;
+    Flip flip{device, text, std::nullopt, move.flip_cost_us};
     if (move.flip_bandwidth_bytes_per_us) flip.bandwidth_gb_s = *move.flip_bandwidth_bytes_per_us / 1000;
     node.flips_if.push_back(std::move(flip));
   }

@@ -3,6 +3,7 @@
 #include "report/graph_layout.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <numeric>
 
 namespace heddle::report {
@@ -10,6 +11,7 @@ namespace {
 
 constexpr int kOrderSweeps = 8;
 constexpr int kPositionSweeps = 12;
+constexpr int64_t kMaxBends = 100'000;  // beyond, long edges are drawn straight: nobody reads such a picture anyway
 
 // A node or a bend of a long edge.
 struct Item {
@@ -55,9 +57,12 @@ class Drawing {
   }
 
   void AddBends() {
+    int64_t bends = 0;
+    for (const auto& [from, to] : edges_) bends += std::max(0, items_[to].layer - items_[from].layer - 1);
+    const bool lead = bends <= kMaxBends;
     for (const auto& [from, to] : edges_) {
       std::vector<int> path = {from};
-      for (int layer = items_[from].layer + 1; layer < items_[to].layer; ++layer) {
+      for (int layer = items_[from].layer + 1; lead && layer < items_[to].layer; ++layer) {
         path.push_back(static_cast<int>(items_.size()));
         items_.push_back({layer, options_.bend_width});
       }

@@ -311,6 +311,14 @@ TEST(Layout, NodesNeverOverlapAndEdgesGoDown) {
   }
 }
 
+TEST(Layout, ADenseGraphIsDrawnInReasonableTime) {
+  std::vector<std::pair<int, int>> edges;
+  for (int to = 0; to < 400; ++to) {
+    for (int from = 0; from < to; ++from) edges.emplace_back(from, to);
+  }
+  EXPECT_EQ(LayOut(400, edges).edges.size(), edges.size());
+}
+
 TEST(Layout, ACycleIsDrawnWithoutHanging) { EXPECT_EQ(LayOut(3, {{0, 1}, {1, 2}, {2, 0}}).nodes.size(), 3u); }
 
 TEST(Format, ReadsWell) {

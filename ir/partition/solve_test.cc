@@ -4,8 +4,10 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cmath>
 #include <random>
+#include <utility>
 
 #include "ir/partition/brute_force.h"
 #include "ir/partition/problem.h"
@@ -305,6 +307,52 @@ Problem Residual(int blocks, int devices, double launch_us, unsigned seed) {
   }
   problem.tensors[last].to_host = true;
   return problem;
+}
+
+// `branches` chains of `length` nodes side by side, joined at the end, on three devices.
+Problem Wide(int branches, int length, unsigned seed) {
+  std::mt19937 random(seed);
+  auto uniform = [&](double low, double high) { return low + (high - low) * (random() % 10000) / 10000.0; };
+  Problem problem = Problem::WithDevices({{"cpu", "cpu"}, {"gpu", "gpu", 6}, {"accelerator", "accelerator", 3}});
+  for (int a = 0; a < 3; ++a) {
+    for (int b = a + 1; b < 3; ++b) problem.Connect(a, b, {uniform(1, 4), uniform(1000, 4000)});
+  }
+  auto add = [&](const std::string& name) {
+    const double work = uniform(2, 40);
+    const int node = problem.AddNode(
+        name, {Option::Cost(work), Option::Cost(work * uniform(0.1, 2)), Option::Cost(work * uniform(0.1, 2))});
+    problem.tensors.push_back({name + "_out", node, {}, false, uniform(1e3, 5e4)});
+    return node;
+  };
+  std::vector<int> ends;
+  for (int branch = 0; branch < branches; ++branch) {
+    int last = -1;
+    for (int at = 0; at < length; ++at) {
+      const int node = add("b" + std::to_string(branch) + "_" + std::to_string(at));
+      if (last >= 0) problem.tensors[last].consumers.push_back(node);
+      last = node;
+    }
+    ends.push_back(last);
+  }
+  const int join = add("join");
+  for (int end : ends) problem.tensors[end].consumers.push_back(join);
+  return problem;
+}
+
+TEST(Scale, AWideGraphEndsNearItsTimeLimitWithAnHonestGap) {
+  for (const auto& [branches, length] : {std::pair{4, 6}, {8, 40}}) {
+    const Problem problem = Wide(branches, length, 11);
+    const auto begin = std::chrono::steady_clock::now();
+    const absl::StatusOr<Result> result = Solve(problem, {.time_limit_seconds = 3});
+    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    ASSERT_TRUE(result.ok()) << result.status().message();
+    printf("%zu nodes in %d branches: %s, %.3f s, cost %g us, bound %g us, gap %g %%\n", problem.nodes.size(), branches,
+           result->solver.c_str(), seconds, result->cost_us, result->lower_bound_us, result->gap_percent);
+    EXPECT_LE(result->lower_bound_us, result->cost_us);
+    EXPECT_GT(result->lower_bound_us, 0);
+    EXPECT_LT(seconds, 40);
+    for (const std::optional<double>& alone : result->single_device_us) EXPECT_LE(result->cost_us, *alone);
+  }
 }
 
 TEST(Scale, AThousandNodesInAboutASecond) {

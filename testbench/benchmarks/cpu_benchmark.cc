@@ -14,6 +14,7 @@
 
 #include "cpu_fallback/cpu_target.h"
 #include "cpu_fallback/program.h"
+#include "driver/inputs.h"
 #include "frontend/onnx_import.h"
 #include "ir/interpreter.h"
 #include "ir/passes/pass.h"
@@ -59,7 +60,7 @@ void PrintDifference(const std::vector<ir::Tensor>& expected, const std::vector<
 absl::Status Benchmark(const Options& options) {
   frontend::ImportOptions import_options;
   for (const std::string& text : options.shapes) {
-    HEDDLE_ASSIGN_OR_RETURN(auto shape, frontend::ParseShapeOption(text));
+    HEDDLE_ASSIGN_OR_RETURN(auto shape, driver::ParseShapeOption(text));
     import_options.shapes.insert(std::move(shape));
   }
   HEDDLE_ASSIGN_OR_RETURN(ir::Graph graph, frontend::ImportOnnx(options.model, import_options));

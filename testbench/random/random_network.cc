@@ -179,8 +179,10 @@ class IntegerBuilder : public Builder {
   ValueId Multiply(ValueId x) {
     ir::Attributes attributes = {{"a_zero_point", draw_.Int(-50, 50)}, {"b_zero_point", draw_.Int(-50, 50)}};
     Scale(attributes, 1, 1);
-    attributes["multiplier"] = std::get<Ints>(attributes["multiplier"])[0];
-    attributes["shift"] = std::get<Ints>(attributes["shift"])[0];
+    for (const char* key : {"multiplier", "shift"}) {
+      const int64_t only = std::get<Ints>(attributes[key])[0];
+      attributes[key] = only;
+    }
     Clamp(attributes);
     return Add("QMul", {x, SameShape(x)}, std::move(attributes));
   }

@@ -64,7 +64,8 @@ TEST(DigitsRtl, EveryHeldOutDigitAgreesAndMostAreRight) {
   ASSERT_TRUE(code.ok()) << code.status().message();
 
   std::map<std::string, ir::Tensor> heldout;
-  for (const ir::NamedTensor& array : ir::ReadNpzFile(kHeldout).value()) heldout[array.name] = array.tensor;
+  const std::vector<ir::NamedTensor> arrays = ir::ReadNpzFile(kHeldout).value();
+  for (const ir::NamedTensor& array : arrays) heldout[array.name] = array.tensor;
   const ir::Tensor& pictures = heldout.at("input");
   const ir::Tensor& labels = heldout.at("labels");
   const int64_t count = labels.elements();
