@@ -22,7 +22,7 @@ namespace heddle::hls {
 absl::StatusOr<CompiledProgram> CompileRegion(const ir::Graph& region, const AcceleratorParams& params,
                                               const MemoryModel& memory = {});
 
-// Whether the engine takes the node: alone in a region it compiles. Codes E-ACC-001…, see hls/support.cc's table.
+// Whether the engine takes the node: alone in a region it compiles. Codes E-ACC-001…, see hls/README.md.
 ir::Support SupportsNode(const ir::Graph& graph, const ir::Node& node, const AcceleratorParams& params);
 
 // Cost of the nodes inside a larger region: the fast model's cycles from the first result to the last, with the input on

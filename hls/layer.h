@@ -98,7 +98,7 @@ struct Network {
   int RootOf(int storage) const;
 };
 
-// Codes: see hls/support.cc.
+// Codes: see hls/README.md.
 absl::StatusOr<Network> LowerRegion(const ir::Graph& region, const AcceleratorParams& params);
 
 }  // namespace heddle::hls
