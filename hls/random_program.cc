@@ -293,7 +293,7 @@ RandomProgram MakeRandomProgram(const AcceleratorParams& params, uint64_t seed, 
   return Generator(params, seed).Make(compute_instructions);
 }
 
-AcceleratorParams MakeRandomParams(uint64_t seed) {
+AcceleratorParams MakeSmallParams(uint64_t seed) {
   std::mt19937_64 random(seed * 104729 + 3);
   const auto draw = [&](int low, int high) { return low + static_cast<int>(random() % static_cast<uint64_t>(high - low + 1)); };
   for (;;) {

@@ -23,8 +23,8 @@ struct RandomProgram {
 // The same params, seed and count of compute instructions always give the same program.
 RandomProgram MakeRandomProgram(const AcceleratorParams& params, uint64_t seed, int compute_instructions);
 
-// Random legal parameters, small enough to simulate quickly.
-AcceleratorParams MakeRandomParams(uint64_t seed);
+// Random legal parameters over every row of the table, with memories and lanes small enough to simulate quickly.
+AcceleratorParams MakeSmallParams(uint64_t seed);
 
 }  // namespace heddle::hls
 
