@@ -48,6 +48,7 @@ TEST(CpuDevice, EveryOpAgreesWithItsReferenceKernel) {
       ir::Random random(seed * 7919 + 17);
       std::optional<ir::RandomCase> sample = op->Sample(random);
       if (!sample) break;
+      ASSERT_TRUE(InferGraphTypes(sample->graph).ok()) << op->name() << " seed " << seed;
       auto graph = std::make_shared<const Graph>(std::move(sample->graph));
       auto expected = ir::Interpret(*graph, sample->inputs);
       ASSERT_TRUE(expected.ok()) << op->name() << " seed " << seed << " " << expected.status();
