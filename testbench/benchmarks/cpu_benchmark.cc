@@ -1,6 +1,6 @@
 // Time of a model on this CPU, group by group: where the compiler is slow.
 //
-//   cpu_benchmark MODEL.onnx [--threads N] [--runs N] [--top N] [--loops FILE] [--check] [--shape NAME=1,3,224,224]
+//   cpu_benchmark MODEL.onnx [--threads N] [--runs N] [--top N] [--loops FILE] [--check] [--dimension NAME VALUE]
 
 #include <fmt/format.h>
 #include <sys/resource.h>
@@ -10,11 +10,11 @@
 #include <cmath>
 #include <cstdio>
 #include <fstream>
+#include <map>
 #include <random>
 
 #include "cpu_fallback/cpu_target.h"
 #include "cpu_fallback/program.h"
-#include "driver/inputs.h"
 #include "frontend/onnx_import.h"
 #include "ir/interpreter.h"
 #include "ir/passes/pass.h"
@@ -24,7 +24,7 @@ namespace {
 
 struct Options {
   std::string model, loops_file;
-  std::vector<std::string> shapes;
+  std::vector<std::pair<std::string, int64_t>> dimensions;  // named ones, such as "batch"
   int threads = 1, runs = 10, top = 12;
   bool check = false;
 };
@@ -59,10 +59,7 @@ void PrintDifference(const std::vector<ir::Tensor>& expected, const std::vector<
 
 absl::Status Benchmark(const Options& options) {
   frontend::ImportOptions import_options;
-  for (const std::string& text : options.shapes) {
-    HEDDLE_ASSIGN_OR_RETURN(auto shape, driver::ParseShapeOption(text));
-    import_options.shapes.insert(std::move(shape));
-  }
+  import_options.symbols.insert(options.dimensions.begin(), options.dimensions.end());
   HEDDLE_ASSIGN_OR_RETURN(ir::Graph graph, frontend::ImportOnnx(options.model, import_options));
   HEDDLE_RETURN_IF_ERROR(RunDefaultPipeline(graph));
   HEDDLE_ASSIGN_OR_RETURN(auto program, cpu::CompileProgram(graph));
@@ -115,7 +112,7 @@ int main(int argc, char** argv) {
   app.add_option("--runs", options.runs);
   app.add_option("--top", options.top);
   app.add_option("--loops", options.loops_file);
-  app.add_option("--shape", options.shapes);
+  app.add_option("--dimension", options.dimensions, "NAME VALUE");
   app.add_flag("--check", options.check);
   CLI11_PARSE(app, argc, argv);
   const absl::Status status = heddle::Benchmark(options);
