@@ -159,8 +159,10 @@ std::vector<llvm::Value*> Emitter::EmitLaneAddresses(const Buffer& buffer, std::
     }
     return addresses;
   }
-  made_here_.push_back(ir::loops::FlatIndex(buffer, indices));
-  llvm::Value* flat = EmitExpr(made_here_.back());
+  // A copy of its own: indices that load in turn add to made_here_ while this one is read.
+  const Expr flat_index = ir::loops::FlatIndex(buffer, indices);
+  made_here_.push_back(flat_index);
+  llvm::Value* flat = EmitExpr(flat_index);
   for (unsigned lane = 0; lane < lanes_; ++lane) {
     addresses.push_back(ElementAddress(type, BaseOf(buffer), b_.CreateExtractElement(flat, lane)));
   }
