@@ -102,12 +102,15 @@ absl::Status WriteReportFiles(RunDirectory& directory, const report::Report& rep
   HEDDLE_RETURN_IF_ERROR(directory.Write("report/report.txt", report::PrintText(report)));
   HEDDLE_RETURN_IF_ERROR(directory.Write("report/report.json", report::PrintJson(report)));
   HEDDLE_RETURN_IF_ERROR(directory.Write("report/index.html", report::PrintHtml(report)));
-  HEDDLE_RETURN_IF_ERROR(directory.Write("sim/trace.json", report::PrintTrace(report)));
-  if (!report.accelerator) return absl::OkStatus();
-  const report::Accelerator& a = *report.accelerator;
-  const ordered_json counters = {{"cycles", a.cycles_simulated}, {"dram_bytes_read", a.dram_bytes_read},
-                                 {"dram_bytes_written", a.dram_bytes_written}, {"stall_cycles", a.stall_cycles}};
-  return directory.Write("sim/counters.json", counters.dump(2) + "\n");
+  return directory.Write("sim/trace.json", report::PrintTrace(report));
+}
+
+absl::Status WriteCounters(RunDirectory& directory, const std::vector<CompiledPlanRegion>& regions, const PlanRun& run) {
+  ordered_json json = ordered_json::object();
+  for (size_t i = 0; i < regions.size(); ++i) {
+    if (!run.regions[i].counters.empty()) json[regions[i].name] = run.regions[i].counters;
+  }
+  return directory.Write("sim/counters.json", json.dump(2) + "\n");
 }
 
 absl::Status WritePartitionedModel(RunDirectory& directory, const std::string& model_path, const ir::Graph& graph,

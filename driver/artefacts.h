@@ -26,8 +26,10 @@ absl::Status WriteTensors(const RunDirectory& directory, const ir::Graph& graph,
                           const std::vector<ir::Tensor>& actual);
 // verify/diff.json: every cross-check with every output.
 absl::Status WriteChecks(RunDirectory& directory, const std::vector<CrossCheck>& checks);
-// report/{report.txt, report.json, index.html} and sim/{trace.json, counters.json}.
+// report/{report.txt, report.json, index.html} and sim/trace.json.
 absl::Status WriteReportFiles(RunDirectory& directory, const report::Report& report);
+// sim/counters.json: every counter of every accelerator region.
+absl::Status WriteCounters(RunDirectory& directory, const std::vector<CompiledPlanRegion>& regions, const PlanRun& run);
 // partitioned.onnx: the source model with each node's device and cost; nothing for other kinds of models.
 absl::Status WritePartitionedModel(RunDirectory& directory, const std::string& model_path, const ir::Graph& graph,
                                    const report::Report& report);

@@ -180,6 +180,7 @@ class ModelRun {
     talk_.Step("report");
     FillReport({graph_, devices_, target_, model_, result_, regions_, options_.compile_only ? nullptr : &run_, checks_}, report_);
     HEDDLE_RETURN_IF_ERROR(WriteReportFiles(*directory_, report_));
+    if (!options_.compile_only) HEDDLE_RETURN_IF_ERROR(WriteCounters(*directory_, regions_, run_));
     HEDDLE_RETURN_IF_ERROR(WritePartitionedModel(*directory_, options_.model, graph_, report_));
     HEDDLE_RETURN_IF_ERROR(WriteManifest(*directory_, options_, target_, report_, talk_.log()));
     return directory_->Commit();
