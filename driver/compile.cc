@@ -27,7 +27,7 @@
 namespace heddle::driver {
 namespace {
 
-constexpr int kSteps = 8;
+constexpr int kRunSteps = 7, kCompileSteps = 5;
 
 std::string ReadFile(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
@@ -40,7 +40,7 @@ std::string ReadFile(const std::string& path) {
 class ModelRun {
  public:
   ModelRun(const RunOptions& options, report::Report& report)
-      : options_(options), report_(report), talk_(options.talk.verbosity, options.talk.color, kSteps) {}
+      : options_(options), report_(report), talk_(options.talk.verbosity, options.talk.color, options.compile_only ? kCompileSteps : kRunSteps) {}
 
   absl::Status Go() {
     HEDDLE_RETURN_IF_ERROR(Prepare());
