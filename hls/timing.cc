@@ -48,12 +48,18 @@ int UnitOf(const Instruction& instruction) { return static_cast<int>(instruction
 class Fetch {
  public:
   Fetch(const AcceleratorParams& params, const MemoryModel& memory)
-      : cycles_(kFetchCycles + memory.latency_cycles +
-                static_cast<int64_t>(std::ceil(kInstructionBytes / BytesPerCycle(params, memory, params.outstanding_reads)))),
+      : latency_(memory.latency_cycles),
+        beats_cycles_(static_cast<int64_t>(std::ceil(kInstructionBytes / BytesPerCycle(params, memory, params.outstanding_reads)))),
+        queue_cycles_(static_cast<int64_t>((params.outstanding_reads - 0.5) * params.burst_beats * params.beat_bytes() /
+                                           std::min<double>(params.beat_bytes(), memory.bytes_per_cycle))),
         depth_{static_cast<size_t>(params.load_queue), static_cast<size_t>(params.compute_queue), static_cast<size_t>(params.store_queue)} {}
 
-  int64_t Arrival(int unit) {
-    const int64_t moved = std::max(asked_ + cycles_, dispatched_ + 1);
+  // `loading_until`: end of the data that loads have asked for so far. Responses come in order, so an instruction waits behind the
+  // bursts of loads that are in flight when it is asked for.
+  int64_t Arrival(int unit, int64_t loading_until) {
+    const int64_t at_once = asked_ + latency_;
+    const int64_t behind = std::min(asked_ + queue_cycles_, loading_until);
+    const int64_t moved = std::max(std::max(at_once, behind) + beats_cycles_ + kFetchCycles, dispatched_ + 1);
     asked_ = moved;
     dispatched_ = moved + 1;
     if (starts_[unit].size() >= depth_[unit]) {
@@ -65,7 +71,9 @@ class Fetch {
   void Started(int unit, int64_t cycle) { starts_[unit].push_back(cycle); }
 
  private:
-  int64_t cycles_;
+  int64_t latency_;
+  int64_t beats_cycles_;
+  int64_t queue_cycles_;  // bursts in flight in front of a new one
   int64_t asked_ = kStartCycles;
   int64_t dispatched_ = 0;  // the instruction before left the fetch unit
   std::array<size_t, kUnits> depth_;
@@ -77,6 +85,7 @@ class LoadTimes {
  public:
   // Earliest start of the next load.
   int64_t free() const { return std::max(asks_end_, taken_); }
+  int64_t data_end() const { return data_end_; }
   // Start and end of a load of `beats_cycles` on the bus, its first data `latency` after the asking.
   int64_t End(int64_t start, int64_t latency, int64_t bursts, int64_t beats_cycles) {
     asks_end_ = start + 1 + bursts;
@@ -133,7 +142,7 @@ absl::StatusOr<ProgramTiming> EstimateProgram(const AcceleratorParams& params, c
     const int unit = UnitOf(instruction);
     const uint32_t waits[kUnits] = {h.wait_load, h.wait_compute, h.wait_store};
     const uint32_t signals[kUnits] = {h.signal_load, h.signal_compute, h.signal_store};
-    const int64_t fetched = fetch.Arrival(unit);
+    const int64_t fetched = fetch.Arrival(unit, loads.data_end());
     if (unit == 0) free[0] = loads.free();
     int64_t start = std::max(free[unit], fetched);
     int64_t* cause = unit == 1 && fetched > free[1] ? &timing.compute_waits_fetch_cycles : nullptr;
