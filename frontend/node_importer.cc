@@ -77,7 +77,7 @@ absl::StatusOr<Shape> NodeImporter::ShapeOf(ValueId value) const {
 }
 
 absl::StatusOr<std::vector<int64_t>> NodeImporter::ConstantInts(size_t input, std::string_view role) const {
-  HEDDLE_RETURN_IF_ERROR(Require(input + 1));
+  if (!Has(input)) return Malformed(fmt::format("{} (input {}) is absent", role, input));
   const Tensor* tensor = Constant(input);
   if (!tensor) {
     if (!Known(Input(input))) return NeedsShape();

@@ -104,9 +104,47 @@ absl::Status ReduceSum(NodeImporter& n) {
   return n.EmitSame("ReduceSum");
 }
 
+// log(Σ exp(x)) as max + log(Σ exp(x - max)), so that no term overflows; and log(Σ x).
+absl::Status ReduceLog(NodeImporter& n) {
+  HEDDLE_ASSIGN_OR_RETURN(const Shape shape, n.ShapeOf(n.inputs[0]));
+  HEDDLE_ASSIGN_OR_RETURN(auto axes, n.TakeInts("axes"));
+  HEDDLE_ASSIGN_OR_RETURN(const int64_t keep, n.TakeInt("keepdims", 1));
+  const auto rank = static_cast<int64_t>(shape.size());
+  if (axes.empty()) {
+    axes.resize(shape.size());
+    std::iota(axes.begin(), axes.end(), 0);
+  }
+  for (int64_t& axis : axes) {
+    if (axis < -rank || axis >= rank) return n.Malformed(fmt::format("axis {} of a tensor of rank {}", axis, rank));
+    axis = axis < 0 ? axis + rank : axis;
+  }
+  ValueId terms = n.inputs[0], largest = kNoValue;
+  if (n.source.op == "ReduceLogSumExp") {
+    HEDDLE_ASSIGN_OR_RETURN(largest, n.Emit("ReduceMax", {terms}, {{"axes", axes}}));
+    HEDDLE_ASSIGN_OR_RETURN(terms, n.Emit("Sub", {terms, largest}));
+    HEDDLE_ASSIGN_OR_RETURN(terms, n.Emit("Exp", {terms}));
+  }
+  HEDDLE_ASSIGN_OR_RETURN(const ValueId sum, n.Emit("ReduceSum", {terms, n.AddInts("axes", axes)}));
+  HEDDLE_ASSIGN_OR_RETURN(ValueId y, n.Emit("Log", {sum}));
+  if (largest != kNoValue) {
+    HEDDLE_ASSIGN_OR_RETURN(y, n.Emit("Add", {y, largest}));
+  }
+  if (keep != 0) return n.Finish(y);
+  Shape kept;
+  for (int64_t i = 0; i < rank; ++i) {
+    if (std::find(axes.begin(), axes.end(), i) == axes.end()) kept.push_back(shape[static_cast<size_t>(i)]);
+  }
+  return n.Finish(n.Reshape(y, kept));
+}
+
+absl::Status EmitReduction(NodeImporter& n) {
+  const bool log = n.source.op == "ReduceLogSum" || n.source.op == "ReduceLogSumExp";
+  return log && !ir::FindOp(n.source.op) ? ReduceLog(n) : n.EmitSame(n.source.op);
+}
+
 absl::Status Reduce(NodeImporter& n) {
   HEDDLE_RETURN_IF_ERROR(n.Require(1));
-  if (n.opset() < 18) return n.EmitSame(n.source.op);
+  if (n.opset() < 18) return EmitReduction(n);
   HEDDLE_ASSIGN_OR_RETURN(const int64_t noop, n.TakeInt("noop_with_empty_axes", 0));
   std::vector<int64_t> axes;
   if (n.Has(1)) {
@@ -124,7 +162,7 @@ absl::Status Reduce(NodeImporter& n) {
     if (op == "ReduceLogSum") return n.Finish(n.Emit("Log", {n.inputs[0]}));
     return n.Finish(n.Emit("Mul", {n.inputs[0], n.inputs[0]}));  // ReduceSumSquare
   }
-  return n.EmitSame(n.source.op);
+  return EmitReduction(n);
 }
 
 absl::Status Softmax(NodeImporter& n) {

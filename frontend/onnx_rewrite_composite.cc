@@ -48,27 +48,54 @@ absl::Status Swish(NodeImporter& n) {
   return n.Finish(n.Emit("Mul", {n.inputs[0], gate}));
 }
 
-// (input[0] - mean) / sqrt(variance + epsilon) over the axes from `axis` on, scaled and shifted.
-absl::Status LayerNormalization(NodeImporter& n) {
-  HEDDLE_RETURN_IF_ERROR(n.Require(2));
-  if (n.num_outputs() > 1) return Unsupported("the outputs Mean and InvStdDev");
-  if (ir::FindOp("LayerNormalization")) return n.EmitSame("LayerNormalization");
+// The axes from attribute `axis` on, and that attribute's default of -1.
+absl::StatusOr<std::vector<int64_t>> TakeTailAxes(NodeImporter& n) {
   HEDDLE_ASSIGN_OR_RETURN(const Shape shape, n.ShapeOf(n.inputs[0]));
   const auto rank = static_cast<int64_t>(shape.size());
-  HEDDLE_ASSIGN_OR_RETURN(int64_t axis, n.TakeInt("axis", -1));
-  HEDDLE_ASSIGN_OR_RETURN(const double epsilon, n.TakeFloat("epsilon", 1e-5f));
+  HEDDLE_ASSIGN_OR_RETURN(const int64_t axis, n.TakeInt("axis", -1));
   if (axis < -rank || axis >= rank) return n.Malformed(fmt::format("axis {} of a tensor of rank {}", axis, rank));
   std::vector<int64_t> axes;
   for (int64_t i = axis < 0 ? axis + rank : axis; i < rank; ++i) axes.push_back(i);
+  return axes;
+}
+
+// sqrt(mean(x²) + epsilon) over `axes`
+absl::StatusOr<ValueId> RootMeanSquare(NodeImporter& n, ValueId x, const std::vector<int64_t>& axes, double epsilon) {
+  HEDDLE_ASSIGN_OR_RETURN(const ValueId square, n.Emit("Mul", {x, x}));
+  HEDDLE_ASSIGN_OR_RETURN(const ValueId mean, n.Emit("ReduceMean", {square}, {{"axes", axes}}));
+  HEDDLE_ASSIGN_OR_RETURN(const ValueId shifted, AddScalarTo(n, mean, "epsilon", epsilon));
+  return n.Emit("Sqrt", {shifted});
+}
+
+// (x - mean) / sqrt(variance + epsilon) over the axes from `axis` on, scaled and shifted; and mean and 1 / sqrt(…) themselves.
+absl::Status LayerNormalization(NodeImporter& n) {
+  HEDDLE_RETURN_IF_ERROR(n.Require(2));
+  HEDDLE_ASSIGN_OR_RETURN(const int64_t stash_type, n.TakeInt("stash_type", 1));
+  if (stash_type != 1) return Unsupported("stash_type other than float32");
+  if (ir::FindOp("LayerNormalization") && n.num_outputs() == 1) return n.EmitSame("LayerNormalization");
+  HEDDLE_ASSIGN_OR_RETURN(const auto axes, TakeTailAxes(n));
+  HEDDLE_ASSIGN_OR_RETURN(const double epsilon, n.TakeFloat("epsilon", 1e-5f));
   HEDDLE_ASSIGN_OR_RETURN(const ValueId mean, n.Emit("ReduceMean", {n.inputs[0]}, {{"axes", axes}}));
   HEDDLE_ASSIGN_OR_RETURN(const ValueId centred, n.Emit("Sub", {n.inputs[0], mean}));
-  HEDDLE_ASSIGN_OR_RETURN(const ValueId square, n.Emit("Mul", {centred, centred}));
-  HEDDLE_ASSIGN_OR_RETURN(const ValueId variance, n.Emit("ReduceMean", {square}, {{"axes", axes}}));
-  HEDDLE_ASSIGN_OR_RETURN(const ValueId shifted, AddScalarTo(n, variance, "epsilon", epsilon));
-  HEDDLE_ASSIGN_OR_RETURN(const ValueId deviation, n.Emit("Sqrt", {shifted}));
+  HEDDLE_ASSIGN_OR_RETURN(const ValueId deviation, RootMeanSquare(n, centred, axes, epsilon));
   HEDDLE_ASSIGN_OR_RETURN(const ValueId normal, n.Emit("Div", {centred, deviation}));
   HEDDLE_ASSIGN_OR_RETURN(const ValueId scaled, n.Emit("Mul", {normal, n.inputs[1]}));
+  if (n.num_outputs() > 1) n.results[1] = mean;
+  if (n.num_outputs() > 2) {
+    HEDDLE_ASSIGN_OR_RETURN(n.results[2], n.Emit("Reciprocal", {deviation}));
+  }
   return n.Finish(n.Has(2) ? n.Emit("Add", {scaled, n.inputs[2]}) : scaled);
+}
+
+absl::Status RmsNormalization(NodeImporter& n) {
+  HEDDLE_RETURN_IF_ERROR(n.Require(2));
+  HEDDLE_ASSIGN_OR_RETURN(const int64_t stash_type, n.TakeInt("stash_type", 1));
+  if (stash_type != 1) return Unsupported("stash_type other than float32");
+  HEDDLE_ASSIGN_OR_RETURN(const auto axes, TakeTailAxes(n));
+  HEDDLE_ASSIGN_OR_RETURN(const double epsilon, n.TakeFloat("epsilon", 1e-5f));
+  HEDDLE_ASSIGN_OR_RETURN(const ValueId root, RootMeanSquare(n, n.inputs[0], axes, epsilon));
+  HEDDLE_ASSIGN_OR_RETURN(const ValueId normal, n.Emit("Div", {n.inputs[0], root}));
+  return n.Finish(n.Emit("Mul", {normal, n.inputs[1]}));
 }
 
 // 0.5 x (1 + erf(x / √2)), or with tanh in place of erf.
@@ -101,7 +128,8 @@ absl::Status Gelu(NodeImporter& n) {
 
 const std::vector<RuleEntry>& CompositeRules() {
   static const std::vector<RuleEntry>& rules = *new std::vector<RuleEntry>{
-      {"HardSwish", HardSwish}, {"Mish", Mish}, {"Swish", Swish}, {"LayerNormalization", LayerNormalization}, {"Gelu", Gelu}};
+      {"HardSwish", HardSwish}, {"Mish", Mish}, {"Swish", Swish}, {"Gelu", Gelu},
+      {"LayerNormalization", LayerNormalization}, {"RMSNormalization", RmsNormalization}};
   return rules;
 }
 

@@ -22,6 +22,46 @@ absl::Status Convolution(NodeImporter& n, size_t weights) {
 
 absl::Status Conv(NodeImporter& n) { return Convolution(n, 1); }
 
+// auto_pad and output_shape as pads: what is more than the wanted extent is cut off, the odd one at the end for SAME_UPPER, at the
+// begin otherwise.
+absl::Status ConvTranspose(NodeImporter& n) {
+  HEDDLE_RETURN_IF_ERROR(n.Require(2));
+  HEDDLE_ASSIGN_OR_RETURN(const std::string mode, n.TakeString("auto_pad", "NOTSET"));
+  HEDDLE_ASSIGN_OR_RETURN(auto wanted, n.TakeInts("output_shape"));
+  if (mode == "VALID") n.Drop({"pads"});
+  if (wanted.empty() && mode != "SAME_UPPER" && mode != "SAME_LOWER") return n.EmitSame("ConvTranspose");
+  HEDDLE_ASSIGN_OR_RETURN(const auto kernel, KernelOf(n, n.inputs[1]));
+  HEDDLE_ASSIGN_OR_RETURN(const Shape shape, n.ShapeOf(n.inputs[0]));
+  const size_t rank = kernel.size();
+  if (shape.size() != rank + 2) return n.Malformed(fmt::format("a kernel of {} dimensions on {}", rank, ir::ShapeText(shape)));
+  const auto list = [&](const std::string& key, int64_t fallback) -> absl::StatusOr<std::vector<int64_t>> {
+    HEDDLE_ASSIGN_OR_RETURN(auto values, n.TakeInts(key));
+    if (values.empty()) values.assign(rank, fallback);
+    const auto bad = [](int64_t v) { return v < 0 || v > INT32_MAX; };
+    if (values.size() != rank || std::any_of(values.begin(), values.end(), bad)) return n.Malformed("attribute '" + key + "'");
+    n.attributes[key] = values;
+    return values;
+  };
+  HEDDLE_ASSIGN_OR_RETURN(const auto strides, list("strides", 1));
+  HEDDLE_ASSIGN_OR_RETURN(const auto dilations, list("dilations", 1));
+  HEDDLE_ASSIGN_OR_RETURN(const auto extra, list("output_padding", 0));
+  if (wanted.size() == rank + 2) wanted.erase(wanted.begin(), wanted.begin() + 2);  // some exporters give the whole shape
+  if (!wanted.empty() && wanted.size() != rank) return n.Malformed("attribute 'output_shape'");
+  std::vector<int64_t> pads(2 * rank);
+  for (size_t i = 0; i < rank; ++i) {
+    const int64_t extent = shape[i + 2];
+    if (kernel[i] < 1 || kernel[i] > INT32_MAX || extent > INT32_MAX) return n.Malformed("kernel_shape out of range");
+    const int64_t target = wanted.empty() ? extent * strides[i] : wanted[i];
+    const int64_t full = strides[i] * (extent - 1) + extra[i] + (kernel[i] - 1) * dilations[i] + 1;
+    if (target < 0 || target > full) return Unsupported(fmt::format("an output of {} where {} positions come out", target, full));
+    const int64_t total = full - target;
+    pads[i] = mode == "SAME_UPPER" ? total / 2 : total - total / 2;
+    pads[i + rank] = total - pads[i];
+  }
+  n.attributes["pads"] = pads;
+  return n.EmitSame("ConvTranspose");
+}
+
 absl::Status QLinearConv(NodeImporter& n) {
   for (size_t scale : {1, 4, 6}) HEDDLE_RETURN_IF_ERROR(CheckScale(n, scale));
   return Convolution(n, 3);
@@ -155,7 +195,8 @@ absl::Status ResolveAutoPad(NodeImporter& n, ValueId x, const std::vector<int64_
 const std::vector<RuleEntry>& WindowRules() {
   static const std::vector<RuleEntry>& rules = *new std::vector<RuleEntry>{
       {"Conv", Conv},       {"ConvInteger", Conv}, {"QLinearConv", QLinearConv}, {"MaxPool", Pool},
-      {"AveragePool", Pool}, {"LpPool", Pool},      {"Resize", Resize},           {"Upsample", Upsample}};
+      {"AveragePool", Pool}, {"LpPool", Pool},      {"Resize", Resize},           {"Upsample", Upsample},
+      {"ConvTranspose", ConvTranspose}};
   return rules;
 }
 
