@@ -1,5 +1,5 @@
 // The first resource model: counts that follow from the structure (multipliers, memory words) and constants per bit of width
-// elsewhere. Two int8 products share a DSP48E1.
+// elsewhere, not fitted to a synthesis. Each int8 product of the array takes a DSP48E1: the RTL does not pair products.
 
 #include "hls/resources.h"
 
@@ -28,8 +28,8 @@ Resources EstimateResources(const AcceleratorParams& p) {
     total.units.push_back({unit, lut, ff, dsp, bram36});
     total.lut += lut, total.ff += ff, total.dsp += dsp, total.bram36 += bram36;
   };
-  // Per pair of products: correction and an adder tree of about 18 bits; an accumulator of 32 bits a column.
-  add("array", r * c * 16 + c * 40, r * c * 20 + c * 64, CeilDiv(r * c, 2), 0);
+  // An adder tree of about 18 bits; an accumulator of 32 bits a column.
+  add("array", r * c * 16 + c * 40, r * c * 20 + c * 64, r * c, 0);
   add("weight_memory", 40, 40, 0, BlockRams(p.weight_words, 8 * r * c));
   // Four banks with read ports for the array, operand b and the store unit, and the byte rotator between banks and lanes.
   const int64_t bank_bits = 8 * p.bank_bytes();
