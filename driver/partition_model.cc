@@ -30,6 +30,12 @@ std::vector<std::vector<ir::NodeId>> Groups(const ir::Graph& graph, const std::v
   return groups;
 }
 
+// A refusal's text alone: without the code, which has its own place, and without the next step, which a report has no use for.
+ir::Support Refusal(const std::string& code, std::string text) {
+  if (!code.empty() && text.starts_with(code + ": ")) text.erase(0, code.size() + 2);
+  return ir::Support::No(code, text.substr(0, text.find('\n')));
+}
+
 class Builder {
  public:
   Builder(const ir::Graph& graph, const DeviceList& devices, const Target& target)
@@ -74,7 +80,8 @@ class Builder {
   ir::Support GroupSupport(const std::vector<ir::NodeId>& group, size_t device) {
     ir::Support result;
     for (ir::NodeId id : group) {
-      const ir::Support support = devices_[device]->Supports(graph_, graph_.node(id));
+      ir::Support support = devices_[device]->Supports(graph_, graph_.node(id));
+      if (!support.supported) support = Refusal(support.code, support.text);
       auto& row = model_.support[static_cast<size_t>(id)];
       row.resize(devices_.size());
       row[device] = support;
@@ -101,11 +108,9 @@ class Builder {
       }
       auto cost = devices_[d]->EstimateCost(graph_, group);
       if (!cost.ok()) {
-        const std::string code = ir::ErrorCode(cost.status());
-        options.push_back(part::Option::Refused(code, std::string(cost.status().message())));
-        for (ir::NodeId id : group) {
-          model_.support[static_cast<size_t>(id)][d] = ir::Support::No(code, std::string(cost.status().message()));
-        }
+        const ir::Support refusal = Refusal(ir::ErrorCode(cost.status()), std::string(cost.status().message()));
+        options.push_back(part::Option::Refused(refusal.code, refusal.text));
+        for (ir::NodeId id : group) model_.support[static_cast<size_t>(id)][d] = refusal;
         continue;
       }
       options.push_back(part::Option::Cost(cost->time_us, std::string(ir::ProvenanceName(cost->provenance))));
