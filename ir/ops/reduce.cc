@@ -128,7 +128,7 @@ loops::Combiner CombinerOf(Fold fold) {
 
 class ReduceBase : public Op {
  public:
-  ReduceBase(std::string_view name, Fold fold, std::string_view doc) : name_(name), doc_(doc), fold_(fold) {}
+  ReduceBase(std::string_view name, Fold fold, std::string doc) : name_(name), doc_(std::move(doc)), fold_(fold) {}
   std::string_view name() const override { return name_; }
   std::string_view doc() const override { return doc_; }
   OpKind kind(const NodeContext& c) const override {
@@ -217,7 +217,8 @@ class ReduceBase : public Op {
     return outputs == 0 ? 1 : std::max<int64_t>(1, c.input_type(0).elements() / outputs);
   }
 
-  std::string_view name_, doc_;
+  std::string_view name_;
+  std::string doc_;
   Fold fold_;
 };
 
@@ -375,9 +376,7 @@ constexpr std::string_view kAxes =
     " data of numbers; axes: optional constant i64 list (or attribute), all where absent (with noop_with_empty_axes: none). Attribute "
     "keepdims (1). ONNX, forms 13 and 18.";
 
-std::string_view DocOf(std::string_view what) {
-  return *new std::string(std::string(what) + std::string(kAxes));  // lives as long as the op list, which is never freed
-}
+std::string DocOf(std::string_view what) { return std::string(what) + std::string(kAxes); }
 
 }  // namespace
 
