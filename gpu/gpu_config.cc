@@ -65,7 +65,7 @@ absl::StatusOr<GpuConfig> ParseGpuConfig(const json& section) {
   const SectionReader reader(section);
   HEDDLE_RETURN_IF_ERROR(reader.CheckKeys({"name", "kind", "optional", "timing", "float_gmacs_per_s", "int8_gmacs_per_s",
                                            "other_gops_per_s", "memory_gb_per_s", "node_overhead_us", "launch_overhead_us",
-                                           "opencl_device_type", "api"}));
+                                           "opencl_device_type", "api", "emit_ptx"}));
   GpuConfig config;
   config.name = reader.name();
   std::string timing = "modelled";
@@ -80,6 +80,10 @@ absl::StatusOr<GpuConfig> ParseGpuConfig(const json& section) {
   HEDDLE_RETURN_IF_ERROR(reader.Number("launch_overhead_us", false, false, config.launch_overhead_us));
   HEDDLE_RETURN_IF_ERROR(reader.Choice("opencl_device_type", {"any", "gpu", "cpu"}, config.opencl_device_type));
   HEDDLE_RETURN_IF_ERROR(reader.Choice("api", {"any", "opencl", "cuda"}, config.api));
+  if (section.contains("emit_ptx")) {
+    if (!section["emit_ptx"].is_boolean()) return reader.Bad("emit_ptx", "true or false");
+    config.emit_ptx = section["emit_ptx"].get<bool>();
+  }
   return config;
 }
 

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
+#include "gpu/cuda_runtime.h"
 #include "gpu/gpu_config.h"
 #include "gpu/gpu_region.h"
 #include "gpu/opencl_runtime.h"
@@ -121,7 +122,14 @@ class GpuDevice : public ir::Device {
   mutable std::map<std::string, double> measured_us_;
 };
 
-absl::StatusOr<std::unique_ptr<GpuRuntime>> MakeRuntime(const GpuConfig& config) { return MakeOpenClRuntime(config.opencl_device_type); }
+// CUDA where its driver has a device and nothing else is asked for, else OpenCL.
+absl::StatusOr<std::unique_ptr<GpuRuntime>> MakeRuntime(const GpuConfig& config) {
+  if (config.api == "cuda") return MakeCudaRuntime();
+  if (config.api == "any" && config.opencl_device_type != "cpu") {
+    if (auto runtime = MakeCudaRuntime(); runtime.ok()) return runtime;
+  }
+  return MakeOpenClRuntime(config.opencl_device_type);
+}
 
 }  // namespace
 

@@ -147,9 +147,14 @@ TEST(GpuPlanTest, MemoryAndKernelsAreShared) {
 TEST_F(GpuDeviceTest, RunsAgainAndReportsModelledTimes) {
   const auto graph = std::make_shared<const Graph>(Chain(3));
   const std::filesystem::path folder = std::filesystem::temp_directory_path() / fmt::format("heddle_gpu_{}", getpid());
-  auto region = device_->Compile(graph, {.name = "region_000", .directory = folder});
+  json section = kModelled;
+  section["emit_ptx"] = true;
+  section["api"] = "opencl";
+  auto device = MakeGpuDevice(section).value();
+  auto region = device->Compile(graph, {.name = "region_000", .directory = folder});
   ASSERT_TRUE(region.ok()) << region.status().message();
   EXPECT_TRUE(std::filesystem::exists(folder / "region_000.cl"));
+  EXPECT_TRUE(std::filesystem::exists(folder / "region_000.ptx"));
   std::filesystem::remove_all(folder);
   for (double value : {-1.0, 2.5}) {
     Tensor x(ir::ElementType::kFloat32, {4, 100});

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <fstream>
 
+#include "gpu/ptx_emitter.h"
 #include "ir/check.h"
 #include "ir/roofline.h"
 
@@ -166,6 +167,10 @@ absl::StatusOr<std::unique_ptr<ir::CompiledRegion>> CompileGpuRegion(std::shared
   HEDDLE_ASSIGN_OR_RETURN(const std::string source, runtime->Print(plan.kernels));
   if (!request.directory.empty()) {
     HEDDLE_RETURN_IF_ERROR(WriteText(request.directory / (request.name + "." + runtime->source_extension()), source));
+    if (config.emit_ptx && runtime->source_extension() != "ptx") {
+      HEDDLE_ASSIGN_OR_RETURN(const std::string ptx, EmitPtx(plan.kernels));
+      HEDDLE_RETURN_IF_ERROR(WriteText(request.directory / (request.name + ".ptx"), ptx));
+    }
   }
   if (request.progress) {
     request.progress(fmt::format("{} kernels for {} on {}", plan.kernels.size(), request.name, runtime->capabilities().device_name));
