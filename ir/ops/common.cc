@@ -204,6 +204,7 @@ std::vector<int64_t> RowMajorStrides(const Shape& shape) {
 
 Tensor BroadcastTo(const Tensor& t, const Shape& shape) {
   if (t.shape() == shape) return t;
+  if (ElementCount(shape) == 0) return Tensor(t.type(), shape);  // other extents may be huge
   const std::vector<int64_t> strides = RowMajorStrides(t.shape());
   const size_t missing = shape.size() - t.shape().size();
   std::vector<std::vector<int64_t>> tables(shape.size());

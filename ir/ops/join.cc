@@ -43,7 +43,7 @@ class Concat : public Op {
   absl::StatusOr<std::vector<Tensor>> Evaluate(const NodeContext& c, std::span<const Tensor* const> in) const override {
     Tensor y(c.output_type().element, c.output_shape());
     const int axis = Axis(c);
-    const int64_t outer = ExtentProduct(y.shape(), 0, axis);
+    const int64_t outer = y.elements() == 0 ? 0 : ExtentProduct(y.shape(), 0, axis);
     std::byte* target = y.data();
     for (int64_t o = 0; o < outer; ++o) {
       for (const Tensor* piece : in) {
@@ -138,7 +138,7 @@ class Split : public Op {
   }
   absl::StatusOr<std::vector<Tensor>> Evaluate(const NodeContext& c, std::span<const Tensor* const> in) const override {
     const int axis = Axis(c);
-    const int64_t outer = ExtentProduct(in[0]->shape(), 0, axis);
+    const int64_t outer = in[0]->elements() == 0 ? 0 : ExtentProduct(in[0]->shape(), 0, axis);
     std::vector<Tensor> parts;
     for (size_t k = 0; k < c.node().outputs.size(); ++k) parts.emplace_back(in[0]->type(), c.output_shape(static_cast<int>(k)));
     const std::byte* source = in[0]->data();

@@ -22,6 +22,7 @@ Tensor Transposed(const Tensor& in, const std::vector<int64_t>& order) {
     const auto s = static_cast<size_t>(source);
     shape.push_back(in.shape()[s]);
     std::vector<int64_t>& table = tables.emplace_back();
+    if (in.elements() == 0) continue;  // nothing is copied; extents may be huge
     for (int64_t i = 0; i < in.shape()[s]; ++i) table.push_back(i * strides[s]);
   }
   return CopyByTables(in, shape, tables);

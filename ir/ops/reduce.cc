@@ -58,6 +58,7 @@ Tensor RowsOf(const Tensor& x, const Reduction& reduction) {
       if (reduction.reduced[d] != gone) continue;
       shape.push_back(x.shape()[d]);
       std::vector<int64_t>& table = tables.emplace_back();
+      if (x.elements() == 0) continue;  // nothing is copied; extents may be huge
       for (int64_t i = 0; i < x.shape()[d]; ++i) table.push_back(i * strides[d]);
     }
   }

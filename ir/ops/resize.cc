@@ -61,6 +61,7 @@ class Resize : public Op {
   }
 
   absl::StatusOr<std::vector<Tensor>> Evaluate(const NodeContext& c, std::span<const Tensor* const> in) const override {
+    if (c.output_type().elements() == 0) return std::vector<Tensor>{Tensor(in[0]->type(), c.output_shape())};
     HEDDLE_ASSIGN_OR_RETURN(const Sampling s, SamplingOf(c));
     const std::vector<int64_t> strides = RowMajorStrides(in[0]->shape());
     // Copies with every dimension at its low or, where bit d of `corner` is set, its high source; `corner` counts interpolated dimensions.
@@ -166,7 +167,7 @@ class Resize : public Op {
   static std::vector<size_t> Interpolated(const NodeContext& c, const Sampling& s) {
     std::vector<size_t> dimensions;
     for (size_t d = 0; IsLinear(c) && d < s.axes.size(); ++d) {
-      if (!s.axes[d].identity) dimensions.push_back(d);
+      if (!s.axes[d].identity && s.shape[d] != 0) dimensions.push_back(d);
     }
     return dimensions;
   }
@@ -247,8 +248,9 @@ class Resize : public Op {
   static absl::StatusOr<Sampling> SamplingOf(const NodeContext& c) {
     HEDDLE_ASSIGN_OR_RETURN(const Target target, TargetOf(c));
     Sampling s{target.shape, {}};
+    if (ElementCount(target.shape) == 0) s.shape = Shape(target.shape.size(), 0);  // nothing is read; extents may be huge
     for (size_t d = 0; d < target.shape.size(); ++d) {
-      s.axes.push_back(AxisOf(c, c.input_shape(0)[d], target.shape[d], target.scales[d]));
+      s.axes.push_back(AxisOf(c, c.input_shape(0)[d], s.shape[d], target.scales[d]));
     }
     return s;
   }

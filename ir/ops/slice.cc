@@ -24,6 +24,10 @@ Tensor CopyBySources(const Tensor& in, const Shape& shape, std::vector<std::vect
   return CopyByTables(in, shape, sources, fill);
 }
 
+// A result without elements needs no tables, whose extents may be huge beside the one that is 0.
+bool IsEmpty(const NodeContext& c) { return c.output_type().elements() == 0; }
+std::vector<Tensor> EmptyResult(const NodeContext& c) { return {Tensor(c.output_type().element, c.output_shape())}; }
+
 class Slice : public Op {
  public:
   std::string_view name() const override { return "Slice"; }
@@ -39,6 +43,7 @@ class Slice : public Op {
   }
   absl::StatusOr<std::vector<Tensor>> Evaluate(const NodeContext& c, std::span<const Tensor* const> in) const override {
     HEDDLE_ASSIGN_OR_RETURN(const Ranges r, RangesOf(c));
+    if (IsEmpty(c)) return EmptyResult(c);
     std::vector<std::vector<int64_t>> sources(r.count.size());
     for (size_t d = 0; d < sources.size(); ++d) {
       for (int64_t o = 0; o < r.count[d]; ++o) sources[d].push_back(r.start[d] + o * r.step[d]);
@@ -143,6 +148,7 @@ class Pad : public Op {
   absl::StatusOr<std::vector<Tensor>> Evaluate(const NodeContext& c, std::span<const Tensor* const> in) const override {
     HEDDLE_ASSIGN_OR_RETURN(const Geometry g, GeometryOf(c));
     const std::string mode = Mode(c);
+    if (IsEmpty(c)) return EmptyResult(c);
     std::vector<std::vector<int64_t>> sources(g.shape.size());
     for (size_t d = 0; d < sources.size(); ++d) {
       for (int64_t o = 0; o < g.shape[d]; ++o) sources[d].push_back(Source(mode, o - g.begin[d], in[0]->shape()[d]));
@@ -312,6 +318,7 @@ class Tile : public Op {
     return std::vector<ValueType>{ValueType(c.input_type(0).element, shape)};
   }
   absl::StatusOr<std::vector<Tensor>> Evaluate(const NodeContext& c, std::span<const Tensor* const> in) const override {
+    if (IsEmpty(c)) return EmptyResult(c);
     std::vector<std::vector<int64_t>> sources(c.output_shape().size());
     for (size_t d = 0; d < sources.size(); ++d) {
       for (int64_t o = 0; o < c.output_shape()[d]; ++o) sources[d].push_back(o % in[0]->shape()[d]);
