@@ -203,7 +203,7 @@ class TileLoops {
 
   // `make` gets the element's place in the tile and the axes' variables moved there.
   using Make = std::function<Stmt(const Expr& row, const Expr& lane, Substitution move)>;
-  Stmt Over(const Make& make, bool over_rows = true) const {
+  Stmt Over(const Make& make, bool over_rows = true, LoopKind row_kind = LoopKind::kUnrolled) const {
     const Expr row = Var("row"), lane = Var("lane");
     const bool has_rows = over_rows && rows() > 1;
     Substitution move;
@@ -211,7 +211,7 @@ class TileLoops {
     if (lanes() > 1) move[lane_axis_.get()] = lane_axis_ + lane;
     Stmt stmt = make(has_rows ? row : Expr(0), lanes() > 1 ? lane : Expr(0), move);
     if (lanes() > 1) stmt = For(lane, lanes(), stmt, LoopKind::kVectorised);
-    return has_rows ? For(row, rows(), stmt, LoopKind::kUnrolled) : stmt;
+    return has_rows ? For(row, rows(), stmt, row_kind) : stmt;
   }
 
  private:
@@ -258,7 +258,7 @@ Stmt ReductionBody(const FlatStage& stage, const Tiles& tiles) {
     const Expr index = Substitute(stage.output_index, move);
     move[stage.accumulator.get()] = acc(row, lane);
     return StoreWithLets(stage.output, {index}, Substitute(stage.epilogue, move));
-  });
+  }, true, LoopKind::kSerial);
   return Allocate(acc, Block({start, fold, finish}));
 }
 

@@ -139,13 +139,17 @@ std::string ExprPrinter::VectorSelect(const Expr& expr) {
   if (!UsesLane(condition)) {
     return "(" + Scalar(condition).Within(11) + " ? " + Vector(value) + " : " + Vector(expr->operands[2]) + ")";
   }
-  // A guarded load (padding): where the guard holds at both ends it holds in every lane.
-  if (IsVectorLoad(value) && IsConvexIn(condition)) {
+  // A guarded load (padding), perhaps converted: where the guard holds at both ends it holds in every lane.
+  bool loads_vectors = false, loads_others = false;
+  ForEachExpr(value, [&](const Expr& e) {
+    if (e->kind == ExprKind::kLoad && UsesLane(e)) (IsVectorLoad(e) ? loads_vectors : loads_others) = true;
+  });
+  if (loads_vectors && !loads_others && IsConvexIn(condition)) {
     std::vector<Expr> conjuncts;
     CollectConjuncts(Simplify(And(AtLane(condition, 0), AtLane(condition, lanes_ - 1)), intervals_), conjuncts);
     Expr both = conjuncts[0];
     for (size_t c = 1; c < conjuncts.size(); ++c) both = And(both, conjuncts[c]);
-    return "(" + Scalar(both).Within(11) + " ? " + VectorLoad(value) + " : " + PerLane(expr) + ")";
+    return "(" + Scalar(both).Within(11) + " ? " + Vector(value) + " : " + PerLane(expr) + ")";
   }
   return PerLane(expr);
 }
