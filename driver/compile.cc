@@ -139,6 +139,10 @@ class ModelRun {
     HEDDLE_ASSIGN_OR_RETURN(const Reference reference, ComputeReference(graph_, inputs_));
     checks_.push_back(CheckPlan(graph_, reference, regions_, run_, devices_));
     if (options_.verify == VerifyMode::kAll) HEDDLE_RETURN_IF_ERROR(CompareOthers(reference));
+    if (options_.icarus && AnyOnAccelerator()) {
+      HEDDLE_ASSIGN_OR_RETURN(CrossCheck check, CheckIcarus(reference, regions_, Progress()));
+      checks_.push_back(std::move(check));
+    }
     HEDDLE_RETURN_IF_ERROR(WriteTensors(*directory_, graph_, &reference.outputs, run_.outputs));
     return WriteChecks(*directory_, checks_);
   }

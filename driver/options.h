@@ -39,6 +39,7 @@ struct RunOptions {
   std::vector<std::string> passes;  // of `heddle import`
   std::string waves;          // "", "all" or "START:END" in cycles
   bool hls = true;            // C simulation of the HLS C++
+  bool icarus = false;        // the RTL in Icarus Verilog too
   TalkOptions talk;
 };
 

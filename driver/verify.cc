@@ -101,6 +101,36 @@ class BorrowedDevice : public ir::Device {
   ir::Device& device_;
 };
 
+using RegionCheck = std::function<absl::Status(const sim::AcceleratorRegion&, const std::vector<ir::Tensor>& inputs, const std::vector<ir::Tensor>& expected)>;
+
+// `check` on every accelerator region; its error `difference` counts as a difference of all outputs, others are returned.
+absl::StatusOr<CrossCheck> CheckRegions(const std::string& against, const std::string& difference, const Reference& reference,
+                                        const std::vector<CompiledPlanRegion>& plan, const std::function<void(const std::string&)>& progress,
+                                        const RegionCheck& check_region) {
+  CrossCheck check;
+  check.against = against;
+  for (const CompiledPlanRegion& region : plan) {
+    const auto* accelerator = dynamic_cast<const sim::AcceleratorRegion*>(region.code.get());
+    if (!accelerator) continue;
+    if (progress) progress(against + ": simulating " + region.name);
+    std::vector<ir::Tensor> inputs, expected;
+    for (ir::ValueId id : region.graph->inputs()) inputs.push_back(reference.values.at(region.graph->value(id).name));
+    for (ir::ValueId id : region.graph->outputs()) expected.push_back(reference.values.at(region.graph->value(id).name));
+    const absl::Status status = check_region(*accelerator, inputs, expected);
+    const bool differs = ir::ErrorCode(status) == difference;
+    if (!status.ok() && !differs) return status;
+    for (size_t i = 0; i < expected.size(); ++i) {
+      report::OutputCheck output;
+      output.name = region.graph->value(region.graph->outputs()[i]).name;
+      output.elements = expected[i].elements();
+      output.mismatches = differs ? output.elements : 0;
+      check.outputs.push_back(output);
+    }
+    if (differs && check.first_difference.empty()) check.first_difference = region.name;
+  }
+  return check;
+}
+
 }  // namespace
 
 report::OutputCheck CompareTensors(const std::string& name, const ir::Tensor& expected, const ir::Tensor& actual) {
@@ -180,28 +210,16 @@ absl::StatusOr<CrossCheck> CheckHlsOf(const ir::Graph& graph, const Reference& r
 
 absl::StatusOr<CrossCheck> CheckHls(const Reference& reference, const std::vector<CompiledPlanRegion>& plan,
                                     const std::function<void(const std::string&)>& progress) {
-  CrossCheck check;
-  check.against = "HLS C++";
-  for (const CompiledPlanRegion& region : plan) {
-    const auto* accelerator = dynamic_cast<const sim::AcceleratorRegion*>(region.code.get());
-    if (!accelerator) continue;
-    if (progress) progress("C simulation of the HLS C++ of " + region.name);
-    std::vector<ir::Tensor> inputs, expected;
-    for (ir::ValueId id : region.graph->inputs()) inputs.push_back(reference.values.at(region.graph->value(id).name));
-    for (ir::ValueId id : region.graph->outputs()) expected.push_back(reference.values.at(region.graph->value(id).name));
-    const absl::Status status = accelerator->CheckHls(inputs, expected);
-    const bool differs = ir::ErrorCode(status) == "E-HLS-002";
-    if (!status.ok() && !differs) return status;
-    for (size_t i = 0; i < expected.size(); ++i) {
-      report::OutputCheck output;
-      output.name = region.graph->value(region.graph->outputs()[i]).name;
-      output.elements = expected[i].elements();
-      output.mismatches = differs ? output.elements : 0;
-      check.outputs.push_back(output);
-    }
-    if (differs && check.first_difference.empty()) check.first_difference = region.name;
-  }
-  return check;
+  return CheckRegions("HLS C++", "E-HLS-002", reference, plan, progress, [](const sim::AcceleratorRegion& region, const auto& inputs, const auto& expected) {
+    return region.CheckHls(inputs, expected);
+  });
+}
+
+absl::StatusOr<CrossCheck> CheckIcarus(const Reference& reference, const std::vector<CompiledPlanRegion>& plan,
+                                       const std::function<void(const std::string&)>& progress) {
+  return CheckRegions("RTL in Icarus Verilog", "E-SIM-004", reference, plan, progress, [](const sim::AcceleratorRegion& region, const auto& inputs, const auto&) {
+    return region.CheckIcarus(inputs).status();
+  });
 }
 
 }  // namespace heddle::driver

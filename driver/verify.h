@@ -47,7 +47,12 @@ absl::StatusOr<CrossCheck> CheckWholeOn(const ir::Graph& graph, const Reference&
 absl::StatusOr<CrossCheck> CheckHls(const Reference& reference, const std::vector<CompiledPlanRegion>& plan,
                                     const std::function<void(const std::string&)>& progress);
 
-// The same for the parts of the whole graph that the accelerator takes, in a folder of its own that is removed again.
+// The RTL of every accelerator region in a second simulator, Icarus Verilog, on the reference's values. An error that is not a
+// difference is returned as one.
+absl::StatusOr<CrossCheck> CheckIcarus(const Reference& reference, const std::vector<CompiledPlanRegion>& plan,
+                                       const std::function<void(const std::string&)>& progress);
+
+// The HLS C++ of the parts of the whole graph that the accelerator takes, in a folder of its own that is removed again.
 absl::StatusOr<CrossCheck> CheckHlsOf(const ir::Graph& graph, const Reference& reference, ir::Device& accelerator, ir::Device& host);
 
 }  // namespace heddle::driver

@@ -99,6 +99,11 @@ absl::Status AcceleratorRegion::CheckHls(const std::vector<ir::Tensor>& inputs, 
   return hls::SimulateHls(directory_, inputs, expected);
 }
 
+absl::StatusOr<hls::IcarusResult> AcceleratorRegion::CheckIcarus(const std::vector<ir::Tensor>& inputs) const {
+  if (directory_.empty()) return ir::UserError("E-HLS-003", "the region was compiled without a folder for its test bench");
+  return hls::SimulateInIcarus(program_, inputs, directory_.parent_path() / "rtl", directory_ / "verilog_testbench");
+}
+
 absl::StatusOr<SimulationResult> AcceleratorRegion::Simulate(const std::vector<std::vector<ir::Tensor>>& inputs) {
   HEDDLE_ASSIGN_OR_RETURN(const VerilatedModel* model, device_.Model({}));
   const std::vector<uint8_t> dram = hls::InitialDram(program_);

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "hls/compiler.h"
+#include "hls/verilog_testbench.h"
 #include "ir/device.h"
 #include "sim/verilated_model.h"
 
@@ -44,6 +45,10 @@ class AcceleratorRegion : public ir::CompiledRegion {
   absl::StatusOr<std::vector<ir::Tensor>> RunFunctional(const std::vector<ir::Tensor>& inputs) const;
   // Compiles the region's HLS C++ with g++ and compares its outputs with `expected`. E-HLS-… where they differ.
   absl::Status CheckHls(const std::vector<ir::Tensor>& inputs, const std::vector<ir::Tensor>& expected) const;
+
+  // Simulates the program on the RTL in Icarus Verilog by a test bench in the region's folder. E-SIM-004 where an output differs
+  // from the functional model's.
+  absl::StatusOr<hls::IcarusResult> CheckIcarus(const std::vector<ir::Tensor>& inputs) const;
 
   const hls::CompiledProgram& program() const { return program_; }
   const std::string& name() const { return name_; }

@@ -27,6 +27,8 @@ check "no partial directory is left" sh -c '! ls -d *.partial-* 2>/dev/null'
 check "a second run ends well" [ "$(status_of "$heddle" run "$model" --target zynq7020 --input "$input" --out run2)" = 0 ]
 check "runs are byte-identical, times excepted" sh -c '
   for part in phases partitioned.onnx accelerator verify resolved_target.json; do diff -r run1/$part run2/$part || exit 1; done'
+check "the RTL in Icarus gives the same" [ "$(status_of "$heddle" run "$model" --input "$input" --verify plan --icarus --out icarus)" = 0 ]
+check "Icarus is part of the verdict" grep -q "Icarus" icarus/verify/diff.json
 check "report" [ "$(status_of "$heddle" report run1 --format json)" = 0 ]
 check "the JSON says bit-exact" grep -q '"bit_exact": true' out.txt
 check "explain" [ "$(status_of "$heddle" explain run1 head/softmax)" = 0 ]
