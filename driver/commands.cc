@@ -131,6 +131,7 @@ absl::Status DiffCommand(const std::string& a, const std::string& b, double max_
              second.target.name, change);
   if (first.accelerator && second.accelerator) {
     fmt::print("accelerator cycles: {} -> {}\n", first.accelerator->cycles_simulated, second.accelerator->cycles_simulated);
+    if (const std::string why = report::CompareAccelerators(first, second); !why.empty()) fmt::print("{}\n", why);
   }
   fmt::print("regions: {} -> {}\nnodes that moved:\n", first.partition.regions.size(), second.partition.regions.size());
   PrintMoves(first, second);

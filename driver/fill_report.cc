@@ -4,14 +4,17 @@
 #include "driver/fill_report.h"
 
 #include <algorithm>
+#include <chrono>
 #include <map>
 #include <set>
 
 #include "driver/timeline.h"
+#include "hls/attribution.h"
 #include "hls/resources.h"
 #include "ir/op.h"
 #include "ir/roofline.h"
 #include "report/fill_partition.h"
+#include "report/format.h"
 #include "sim/accelerator_device.h"
 
 namespace heddle::driver {
@@ -178,6 +181,8 @@ class Filler {
       out.macs_per_cycle_peak = params.peak_macs_per_cycle();
       out.macs += report_.partition.regions[i].macs;
       out.cycles_estimated += region->program().cycles_estimated;
+      AddLayers(i, region->program(), out);
+      AddKnobs(region->program());
       if (facts_.run) AddCounters(facts_.run->regions[i], out);
       const auto& device = static_cast<const sim::AcceleratorDevice&>(DeviceOf(facts_.regions[i]));
       if (device.simulated_seconds() > 0) out.simulated_cycles_per_second = static_cast<double>(device.simulated_cycles()) / device.simulated_seconds();
@@ -185,7 +190,40 @@ class Filler {
     if (!report_.accelerator) return;
     report::Accelerator& out = *report_.accelerator;
     const int64_t cycles = out.cycles_simulated ? out.cycles_simulated : out.cycles_estimated;
+    for (const report::LayerCycles& layer : out.layers) {
+      for (const auto& [cause, count] : layer.by_cause) out.cycles_by_cause[cause] += count;
+    }
+    SetKnob(out);
     if (cycles > 0) out.utilisation = static_cast<double>(out.macs) / (static_cast<double>(cycles) * static_cast<double>(out.macs_per_cycle_peak));
+  }
+
+  void AddLayers(size_t index, const hls::CompiledProgram& program, report::Accelerator& out) const {
+    const std::vector<ir::LayerCycles>* simulated = facts_.run ? &facts_.run->regions[index].layers : nullptr;
+    for (size_t l = 0; l < program.layers.size(); ++l) {
+      const hls::ProgramLayer& layer = program.layers[l];
+      report::LayerCycles cycles{layer.name, report_.partition.regions[index].name, layer.macs, layer.cycles_estimated, 0,
+                                 hls::CyclesByCause(layer.kinds, layer.macs, program.params)};
+      if (simulated && l < simulated->size()) cycles.cycles_simulated = (*simulated)[l].cycles_simulated;
+      out.layers.push_back(std::move(cycles));
+    }
+  }
+
+  // What the same programs would save with one parameter changed; and, since it runs it anyway, the fast model's speed.
+  void AddKnobs(const hls::CompiledProgram& program) {
+    const auto start = std::chrono::steady_clock::now();
+    const auto timing = hls::EstimateProgram(program.params, program.memory, program.run, {.program_address = program.run_address, .layer_names = {}});
+    estimate_seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    const auto knobs = hls::TryKnobs(program);
+    if (!timing.ok() || !knobs.ok()) return;  // a program that stops was refused when it was compiled
+    for (const hls::Knob& knob : *knobs) saved_cycles_[knob.change] += knob.saved_cycles;
+  }
+
+  void SetKnob(report::Accelerator& out) const {
+    if (estimate_seconds_ > 0) out.estimated_cycles_per_second = static_cast<double>(out.cycles_estimated) / estimate_seconds_;
+    const auto best = std::max_element(saved_cycles_.begin(), saved_cycles_.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+    if (best == saved_cycles_.end() || out.cycles_estimated == 0) return;
+    out.knob = fmt::format("{}: {} cycles less ({})", best->first, report::FormatThousands(best->second),
+                           report::FormatPercent(100.0 * static_cast<double>(best->second) / static_cast<double>(out.cycles_estimated)));
   }
 
   static void AddCounters(const ir::RunResult& run, report::Accelerator& out) {
@@ -249,6 +287,8 @@ class Filler {
 
   const RunFacts& facts_;
   report::Report& report_;
+  std::map<std::string, int64_t> saved_cycles_;  // by knob
+  double estimate_seconds_ = 0;
 };
 
 }  // namespace

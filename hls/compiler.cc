@@ -172,22 +172,6 @@ MemoryPlan SummariseMemory(const Network& network, const Plan& plan) {
   return summary;
 }
 
-// Cycles between the ends of the layers' last compute instructions.
-void AttributeCycles(const ProgramTiming& timing, CompiledProgram& program) {
-  std::vector<int64_t> ends(program.layers.size(), 0);
-  for (size_t i = 0; i < timing.instructions.size(); ++i) {
-    if (program.run[i].header.opcode != Opcode::kCompute) continue;
-    int64_t& end = ends[program.run[i].compute.tag];
-    end = std::max(end, timing.instructions[i].end_cycles);
-  }
-  int64_t before = 0;
-  for (size_t l = 0; l < ends.size(); ++l) {
-    program.layers[l].cycles_estimated = std::max<int64_t>(0, ends[l] - before);
-    before = std::max(before, ends[l]);
-  }
-  if (!ends.empty()) program.layers.back().cycles_estimated += timing.total_cycles - before;
-}
-
 // `with_image`: false leaves the constants out, for estimates.
 absl::StatusOr<CompiledProgram> CompileNetwork(const Network& network, const AcceleratorParams& params, const MemoryModel& memory,
                                                PlanOptions options, bool with_image) {
@@ -210,13 +194,16 @@ absl::StatusOr<CompiledProgram> CompileNetwork(const Network& network, const Acc
   program.plan = SummariseMemory(network, plan);
   for (const BoundaryTensor& tensor : network.inputs) program.inputs.push_back(HostTensorOf(network, plan, tensor));
   for (const BoundaryTensor& tensor : network.outputs) program.outputs.push_back(HostTensorOf(network, plan, tensor));
-  HEDDLE_ASSIGN_OR_RETURN(const ProgramTiming timing, EstimateProgram(params, memory, program.run));
+  HEDDLE_ASSIGN_OR_RETURN(const ProgramTiming timing, EstimateProgram(params, memory, program.run, {.program_address = program.run_address, .layer_names = {}}));
   HEDDLE_ASSIGN_OR_RETURN(const ProgramTiming setup_timing, EstimateProgram(params, memory, program.setup));
   program.cycles_estimated = timing.total_cycles;
   program.setup_cycles_estimated = setup_timing.total_cycles;
   program.dram_bytes_read = timing.dram_bytes_read;
   program.dram_bytes_written = timing.dram_bytes_written;
-  AttributeCycles(timing, program);
+  for (size_t l = 0; l < std::min(program.layers.size(), timing.tags.size()); ++l) {
+    program.layers[l].kinds = timing.tags[l];
+    program.layers[l].cycles_estimated = timing.tags[l].total_cycles();
+  }
   if (!with_image) return program;
   program.image.resize(static_cast<size_t>(plan.constants_end));
   HEDDLE_ASSIGN_OR_RETURN(const std::vector<uint8_t> setup, EncodeProgram(program.setup));

@@ -17,6 +17,7 @@
 #include "hls/isa.h"
 #include "hls/memory_model.h"
 #include "hls/params.h"
+#include "hls/timing.h"
 #include "ir/types.h"
 
 namespace heddle::hls {
@@ -48,6 +49,7 @@ struct ProgramLayer {
   bool weights_resident = false;   // stay on chip between inferences
   int tiles = 1;                   // pieces in which it runs
   int64_t cycles_estimated = 0;    // by the fast model: from the end of the layer before to the end of this one
+  CycleKinds kinds;                // the same by cause
 };
 
 // Where the memories went; for reports.

@@ -146,10 +146,14 @@ std::string AcceleratorCard(const Accelerator& a) {
   for (const auto& [cause, cycles] : a.stall_cycles) {
     pairs.push_back({"stalled: " + Words(cause), FormatThousands(cycles) + " cycles"});
   }
+  if (!a.knob.empty()) pairs.push_back({"knob worth turning", a.knob});
   pairs.push_back({"DRAM read", FormatBytes(a.dram_bytes_read)});
   pairs.push_back({"DRAM written", FormatBytes(a.dram_bytes_written)});
   if (a.simulated_cycles_per_second > 0) {
     pairs.push_back({"simulation speed", FormatCount(a.simulated_cycles_per_second) + " cycles/s"});
+  }
+  if (a.estimated_cycles_per_second > 0) {
+    pairs.push_back({"speed of the fast model", FormatCount(a.estimated_cycles_per_second) + " cycles/s"});
   }
   return "<article class=\"card\"><h3>Accelerator</h3>" + Pairs(pairs) + "</article>\n";
 }
@@ -197,6 +201,37 @@ std::string OutputsCard(const Report& report) {
   return "<article class=\"card\"><h3>Outputs compared</h3>" + Pairs(pairs) + "</article>\n";
 }
 
+// One row a layer, one column for each cause that occurs, and a total.
+std::string CyclesTable(const Accelerator& a) {
+  std::vector<std::string> causes;
+  for (const auto& [cause, cycles] : a.cycles_by_cause) {
+    if (cycles > 0) causes.push_back(cause);
+  }
+  std::stable_sort(causes.begin(), causes.end(), [&](const auto& x, const auto& y) { return a.cycles_by_cause.at(x) > a.cycles_by_cause.at(y); });
+  std::string html = "<table class=\"sortable\" id=\"cycles\"><thead><tr>";
+  const auto head = [&html](const std::string& title, bool numeric) {
+    html += fmt::format("<th scope=\"col\"{}><button type=\"button\">{}</button></th>", numeric ? " class=\"num\"" : "", EscapeHtml(title));
+  };
+  head("layer", false);
+  for (const char* title : {"MACs", "cycles", "simulated"}) head(title, true);
+  for (const std::string& cause : causes) head(Words(cause), true);
+  html += "</tr></thead><tbody>\n";
+  for (const LayerCycles& layer : a.layers) {
+    html += "<tr>" + Text(layer.name) + Number(layer.macs, FormatCount(layer.macs)) + Number(layer.cycles_estimated, FormatThousands(layer.cycles_estimated)) +
+            (layer.cycles_simulated > 0 ? Number(layer.cycles_simulated, FormatThousands(layer.cycles_simulated)) : Missing());
+    for (const std::string& cause : causes) {
+      const auto found = layer.by_cause.find(cause);
+      const int64_t cycles = found == layer.by_cause.end() ? 0 : found->second;
+      html += Number(cycles, cycles ? FormatThousands(cycles) : "");
+    }
+    html += "</tr>\n";
+  }
+  html += "</tbody><tfoot><tr>" + Text("total") + Number(a.macs, FormatCount(a.macs)) + Number(a.cycles_estimated, FormatThousands(a.cycles_estimated)) +
+          (a.cycles_simulated > 0 ? Number(a.cycles_simulated, FormatThousands(a.cycles_simulated)) : Missing());
+  for (const std::string& cause : causes) html += Number(a.cycles_by_cause.at(cause), FormatThousands(a.cycles_by_cause.at(cause)));
+  return html + "</tr></tfoot></table>\n";
+}
+
 }  // namespace
 
 std::string LayersTable(const Report& report) {
@@ -227,8 +262,11 @@ std::string DetailTables(const Report& report) {
   const std::map<std::string, std::string> classes = DeviceClasses(report);
   std::string html = "<section><h2>Regions</h2><div class=\"scroll\">" + RegionsTable(report, classes) +
                      "</div></section>\n<section><h2>Transfers</h2><div class=\"scroll\">" +
-                     TransfersTable(report, classes) + "</div></section>\n<section><h2>Figures</h2>" +
-                     "<div class=\"cards\">" + CertificateCard(report.partition);
+                     TransfersTable(report, classes) + "</div></section>\n";
+  if (report.accelerator && !report.accelerator->layers.empty()) {
+    html += "<section><h2>Where the accelerator's cycles go</h2><div class=\"scroll\">" + CyclesTable(*report.accelerator) + "</div></section>\n";
+  }
+  html += "<section><h2>Figures</h2><div class=\"cards\">" + CertificateCard(report.partition);
   if (report.accelerator) html += AcceleratorCard(*report.accelerator);
   if (report.resources) html += ResourcesCard(*report.resources);
   return html + OutputsCard(report) + "</div></section>\n";

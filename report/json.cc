@@ -58,6 +58,15 @@ void Visit(F& f, DeviceUse& d) {
   f("alone_us", d.alone_us);
 }
 template <typename F>
+void Visit(F& f, LayerCycles& l) {
+  f("name", l.name);
+  f("region", l.region);
+  f("macs", l.macs);
+  f("cycles_estimated", l.cycles_estimated);
+  f("cycles_simulated", l.cycles_simulated);
+  f("by_cause", l.by_cause);
+}
+template <typename F>
 void Visit(F& f, Accelerator& a) {
   f("clock_mhz", a.clock_mhz);
   f("macs_per_cycle_peak", a.macs_per_cycle_peak);
@@ -69,6 +78,10 @@ void Visit(F& f, Accelerator& a) {
   f("dram_bytes_read", a.dram_bytes_read);
   f("dram_bytes_written", a.dram_bytes_written);
   f("simulated_cycles_per_second", a.simulated_cycles_per_second);
+  f("estimated_cycles_per_second", a.estimated_cycles_per_second);
+  f("cycles_by_cause", a.cycles_by_cause);
+  f("layers", a.layers);
+  f("knob", a.knob);
 }
 template <typename F>
 void Visit(F& f, Region& r) {

@@ -68,6 +68,17 @@ struct DeviceUse {
   bool operator==(const DeviceUse&) const = default;
 };
 
+// Where the cycles of one layer of the accelerator's program go (hls/attribution.h): `by_cause` adds up to cycles_estimated.
+struct LayerCycles {
+  std::string name;
+  std::string region;
+  int64_t macs = 0;
+  int64_t cycles_estimated = 0;
+  int64_t cycles_simulated = 0;  // 0: not simulated
+  std::map<std::string, int64_t> by_cause;
+  bool operator==(const LayerCycles&) const = default;
+};
+
 struct Accelerator {
   double clock_mhz = 0;
   int64_t macs_per_cycle_peak = 0;
@@ -79,6 +90,10 @@ struct Accelerator {
   int64_t dram_bytes_read = 0;
   int64_t dram_bytes_written = 0;
   double simulated_cycles_per_second = 0;  // speed of the simulation itself
+  double estimated_cycles_per_second = 0;  // and of the fast model
+  std::map<std::string, int64_t> cycles_by_cause;  // of the fast model; adds up to cycles_estimated
+  std::vector<LayerCycles> layers;                 // in the order of execution
+  std::string knob;                                // "8 bytes a cycle instead of 4: 1,200 cycles less"; may be empty
   bool operator==(const Accelerator&) const = default;
 };
 
@@ -212,6 +227,12 @@ struct Report {
   std::vector<std::string> notes;  // what a reader must know: "GPU times are of PoCL on this CPU"
   bool operator==(const Report&) const = default;
 };
+
+// The layer whose estimate is worst against the simulation, and by how much; null where nothing was simulated.
+const LayerCycles* WorstLayer(const Accelerator& accelerator);
+
+// "Where did the MACs go?": one sentence with numbers on two runs of one network; "" where one has no accelerator.
+std::string CompareAccelerators(const Report& before, const Report& after);
 
 // Fills what follows from the rest where it is empty: bottleneck, cpu_only_us from the device of kind cpu. The printers
 // call it themselves on a copy.

@@ -46,6 +46,12 @@ Report HostileReport() {
   report.verdict.compared_against.push_back(kHostile);
   report.verdict.outputs[0].name = kHostile;
   report.accelerator->stall_cycles[kHostile] = 7;
+  report.accelerator->cycles_by_cause[kHostile] = 8;
+  report.accelerator->knob = kHostile;
+  for (LayerCycles& layer : report.accelerator->layers) {
+    layer.name = layer.region = kHostile;
+    layer.by_cause[kHostile] = 9;
+  }
   for (Node& node : report.nodes) {
     node.op = node.fused = node.shape = node.why = kHostile;
     for (std::string& input : node.inputs) input += kHostile;
@@ -135,6 +141,30 @@ TEST(Text, TellsMismatchesAndMissingRuns) {
   report.partition.gap_percent = 1.25;
   EXPECT_NE(PrintText(report).find("gap 1.25 %"), std::string::npos);
   EXPECT_NE(PrintText(report, {.color = true}).find("\x1b["), std::string::npos);
+}
+
+TEST(Compare, AccountsForWhatMoreLanesDidNotGive) {
+  Report before, after;
+  before.accelerator.emplace();
+  before.accelerator->macs_per_cycle_peak = 256;
+  before.accelerator->cycles_simulated = before.accelerator->cycles_estimated = 1600;
+  before.accelerator->cycles_by_cause = {{"multiplying", 1280}, {"idle_output_lanes", 160}, {"fill_and_drain", 160}};
+  after = before;
+  after.accelerator->macs_per_cycle_peak = 4096;
+  after.accelerator->cycles_simulated = after.accelerator->cycles_estimated = 540;
+  after.accelerator->cycles_by_cause = {{"multiplying", 80}, {"idle_output_lanes", 300}, {"fill_and_drain", 160}};
+  EXPECT_EQ(CompareAccelerators(before, after),
+            "16 times the MACs a cycle (256 -> 4096) gave 2.96 times the speed: 1,600 -> 540 cycles; of the 440 above the ideal 100, "
+            "290 idle output lanes, 150 fill and drain.");
+  EXPECT_EQ(CompareAccelerators(before, Report()), "");
+}
+
+TEST(Text, NamesTheWorstPrediction) {
+  Report report = SampleReport();
+  report.accelerator->layers = {{"a", "region_000", 0, 100, 101, {}}, {"b", "region_000", 0, 1000, 1011, {}}};
+  EXPECT_NE(PrintText(report).find("worst layer b: 1,011 simulated, 1,000 estimated"), std::string::npos);
+  ASSERT_NE(WorstLayer(*report.accelerator), nullptr);
+  EXPECT_EQ(WorstLayer(*report.accelerator)->name, "b");
 }
 
 TEST(Json, GoesThereAndBack) {

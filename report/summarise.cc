@@ -23,6 +23,16 @@ void SplitAccelerator(const Report& report, const DeviceUse& device, std::vector
   const Accelerator& accelerator = *report.accelerator;
   const double us_per_cycle = accelerator.clock_mhz > 0 ? 1 / accelerator.clock_mhz : 0;
   double rest_us = device.time_us.value;
+  if (!accelerator.cycles_by_cause.empty()) {
+    for (const auto& [cause, cycles] : accelerator.cycles_by_cause) {
+      const double us = static_cast<double>(cycles) * us_per_cycle;
+      rest_us -= us;
+      const std::string knob = accelerator.knob.empty() ? fmt::format("without it about {} less", FormatUs(us)) : accelerator.knob;
+      shares.push_back({fmt::format("{}: {}", device.name, Words(cause)), us, knob});
+    }
+    if (rest_us > 0) shares.push_back({device.name + ": starting regions", rest_us, "fewer regions, or one start for several inferences"});
+    return;
+  }
   for (const auto& [cause, cycles] : accelerator.stall_cycles) {
     // Units stall side by side: no single cause can be larger than what is left of the device's time.
     const double us = std::min(rest_us, static_cast<double>(cycles) * us_per_cycle);

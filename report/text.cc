@@ -145,6 +145,29 @@ class Screen {
     }
   }
 
+  // "waiting for load 812, drain 17", the largest first.
+  static std::string Counts(const std::map<std::string, int64_t>& counts) {
+    std::vector<std::pair<int64_t, std::string>> sorted;
+    for (const auto& [cause, count] : counts) {
+      if (count > 0) sorted.emplace_back(-count, Printable(cause));
+    }
+    std::sort(sorted.begin(), sorted.end());
+    std::string text;
+    for (const auto& [count, cause] : sorted) {
+      text += fmt::format("{}{} {}", text.empty() ? "" : ", ", Words(cause), FormatThousands(-count));
+    }
+    return text;
+  }
+
+  void PrintPrediction(const Accelerator& a) {
+    const LayerCycles* worst = WorstLayer(a);
+    if (!worst) return;
+    std::string text = fmt::format("worst layer {}: {} simulated, {} estimated", Printable(worst->name), FormatThousands(worst->cycles_simulated),
+                                   FormatThousands(worst->cycles_estimated));
+    if (a.estimated_cycles_per_second > 0) text += "; " + FormatCount(a.estimated_cycles_per_second) + " cycles a second";
+    Labelled("fast model", text);
+  }
+
   void PrintAccelerator() {
     if (!report_.accelerator || report_.accelerator->macs == 0) return;
     const Accelerator& a = *report_.accelerator;
@@ -155,18 +178,12 @@ class Screen {
                       FormatThousands(a.cycles_estimated), FormatDeviation(a.cycles_estimated, a.cycles_simulated));
     }
     Labelled("cycles", cycles);
+    PrintPrediction(a);
     Labelled("utilisation", fmt::format("{} of {} MACs a cycle at {:.4g} MHz", FormatPercent(a.utilisation * 100),
                                         a.macs_per_cycle_peak, a.clock_mhz));
-    std::vector<std::pair<int64_t, std::string>> stalls;
-    for (const auto& [cause, count] : a.stall_cycles) {
-      if (count > 0) stalls.emplace_back(-count, Printable(cause));
-    }
-    std::sort(stalls.begin(), stalls.end());
-    std::string text;
-    for (const auto& [count, cause] : stalls) {
-      text += fmt::format("{}{} {}", text.empty() ? "" : ", ", Words(cause), FormatThousands(-count));
-    }
-    if (!text.empty()) Labelled("stall cycles", text);
+    if (const std::string text = Counts(a.cycles_by_cause); !text.empty()) Labelled("cycles go to", text);
+    if (const std::string text = Counts(a.stall_cycles); !text.empty()) Labelled("stall cycles", text);
+    if (!a.knob.empty()) Labelled("knob", Printable(a.knob));
     Labelled("DRAM",
              fmt::format("{} read, {} written", FormatBytes(a.dram_bytes_read), FormatBytes(a.dram_bytes_written)));
     if (a.simulated_cycles_per_second > 0) {

@@ -55,14 +55,24 @@ absl::Status WriteRtl(const hls::AcceleratorParams& params, const fs::path& dire
   return absl::OkStatus();
 }
 
-// Cycles of each layer, from the end of the one before to its own; a layer ends with its last event on any unit that
-// the next layer has to wait for, which is the compute unit's where it has one.
+// The simulation's cycle in which the program started: its last unit ends in the last cycle counted.
+int64_t StartOf(const JobResult& job) {
+  uint64_t first = UINT64_MAX, end = 0;
+  for (const UnitEvent& event : job.events) {
+    first = std::min(first, event.start_cycle);
+    end = std::max(end, event.end_cycle);
+  }
+  const int64_t cycles = job.counters.at("cycles_low") | job.counters.at("cycles_high") << 32;
+  return job.events.empty() ? 0 : std::min(static_cast<int64_t>(first), static_cast<int64_t>(end) - cycles + 1);
+}
+
+// Cycles of each layer, from the end of the one before to its own, as the fast model counts them (hls/timing.h): a layer
+// ends with its last compute instruction, the last one with the program.
 std::vector<ir::LayerCycles> LayersOf(const hls::CompiledProgram& program, const JobResult& job) {
   std::map<int, uint64_t> end_of_tag;
-  uint64_t start = UINT64_MAX, end = 0;
+  const auto start = static_cast<uint64_t>(StartOf(job));
+  const uint64_t end = start + static_cast<uint64_t>(job.counters.at("cycles_low") | job.counters.at("cycles_high") << 32);
   for (const UnitEvent& event : job.events) {
-    start = std::min(start, event.start_cycle);
-    end = std::max(end, event.end_cycle);
     if (event.unit == 1) end_of_tag[event.tag] = std::max(end_of_tag[event.tag], event.end_cycle);
   }
   std::vector<ir::LayerCycles> layers;
@@ -132,10 +142,30 @@ absl::StatusOr<SimulationResult> AcceleratorRegion::Simulate(const std::vector<s
     request.wave_start_cycle = waves.start_cycle;
     request.wave_end_cycle = waves.end_cycle;
   }
-  HEDDLE_ASSIGN_OR_RETURN(SimulationResult result, model->Run(request));
+  auto run = model->Run(request);
+  if (!run.ok()) return Explain(run.status());
+  SimulationResult result = *std::move(run);
   device_.AddSimulation(result.cycles, result.seconds);
   result.jobs.erase(result.jobs.begin());  // the set-up
   return result;
+}
+
+absl::Status AcceleratorRegion::Explain(const absl::Status& failure) const {
+  if (ir::ErrorCode(failure) != "E-SIM-001") return failure;
+  std::string message(failure.message());
+  hls::EstimateOptions options;
+  for (const hls::ProgramLayer& layer : program_.layers) options.layer_names.push_back(layer.name);
+  for (size_t tag = options.layer_names.size(); tag-- > 0;) {
+    const std::string number = fmt::format("layer {};", tag);
+    for (size_t at = message.find(number); at != std::string::npos; at = message.find(number, at + 1)) {
+      message.replace(at, number.size(), fmt::format("layer \"{}\";", options.layer_names[tag]));
+    }
+  }
+  for (const auto& [name, instructions] : {std::pair("set-up", &program_.setup), std::pair("run", &program_.run)}) {
+    const auto timing = hls::EstimateProgram(program_.params, device_.memory_model(), *instructions, options);
+    if (!timing.ok()) message += fmt::format("\nin the {} program: {}", name, std::string(timing.status().message()));
+  }
+  return absl::Status(failure.code(), message);
 }
 
 absl::StatusOr<ir::RunResult> AcceleratorRegion::ResultOf(const JobResult& job) const {
@@ -153,8 +183,7 @@ absl::StatusOr<ir::RunResult> AcceleratorRegion::ResultOf(const JobResult& job) 
   result.time_us = static_cast<double>(cycles) / program_.params.clock_mhz;
   result.provenance = ir::Provenance::kSimulated;
   result.layers = LayersOf(program_, job);
-  uint64_t start = UINT64_MAX;
-  for (const UnitEvent& event : job.events) start = std::min(start, event.start_cycle);
+  const auto start = static_cast<uint64_t>(StartOf(job));
   for (const UnitEvent& event : job.events) {
     const auto tag = static_cast<size_t>(event.tag);
     result.events.push_back({kUnitNames[event.unit], tag < program_.layers.size() ? program_.layers[tag].name : "program",
@@ -235,12 +264,7 @@ absl::StatusOr<std::unique_ptr<AcceleratorDevice>> MakeAcceleratorDevice(const j
     HEDDLE_ASSIGN_OR_RETURN(device->params_, hls::ParamsFromJson(section.value("parameters", json::object())));
     const json memory = section.value("memory", json::object());
     HEDDLE_ASSIGN_OR_RETURN(device->memory_model_, hls::MemoryModelFromJson(memory));
-    device->memory_.beat_bytes = device->params_.beat_bytes();
-    device->memory_.latency_cycles = device->memory_model_.latency_cycles;
-    device->memory_.bytes_per_cycle = device->memory_model_.bytes_per_cycle;
-    device->memory_.row_miss_cycles = memory.value("row_miss_cycles", 0);
-    device->memory_.refresh_interval_cycles = memory.value("refresh_interval_cycles", 0);
-    device->memory_.refresh_cycles = memory.value("refresh_cycles", 0);
+    device->memory_ = MemoryConfigOf(device->memory_model_, device->params_.beat_bytes());
     device->memory_.stall_probability = memory.value("stall_probability", 0.0);
     device->memory_.seed = memory.value("seed", uint64_t{1});
     return device;

@@ -56,6 +56,8 @@ class AcceleratorRegion : public ir::CompiledRegion {
  private:
   absl::StatusOr<SimulationResult> Simulate(const std::vector<std::vector<ir::Tensor>>& inputs);
   absl::StatusOr<ir::RunResult> ResultOf(const JobResult& job) const;
+  // A failed simulation in the layers' names, and where the program itself stops, which unit waits for whose token.
+  absl::Status Explain(const absl::Status& failure) const;
 
   AcceleratorDevice& device_;
   std::shared_ptr<const ir::Graph> graph_;
@@ -77,6 +79,7 @@ class AcceleratorDevice : public ir::Device {
 
   const hls::AcceleratorParams& params() const { return params_; }
   const MemoryConfig& memory() const { return memory_; }
+  const hls::MemoryModel& memory_model() const { return memory_model_; }
   // Where runs made from now on put their RTL and waves, and whether they simulate.
   void set_options(AcceleratorOptions options) { options_ = std::move(options); }
   const AcceleratorOptions& options() const { return options_; }

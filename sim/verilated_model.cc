@@ -92,9 +92,9 @@ class TemporaryFolder {
 std::string ScriptText(const SimulationRequest& request, const fs::path& folder) {
   const MemoryConfig& m = request.memory;
   std::string text = fmt::format(
-      "beat_bytes {}\nlatency_cycles {}\nbytes_per_cycle {}\nmax_reads {}\nmax_writes {}\nbanks {}\nrow_bytes {}\nrow_miss_cycles {}\n"
+      "beat_bytes {}\nlatency_cycles {}\nbytes_per_cycle {}\nmax_reads {}\nmax_writes {}\nbanks {}\nrow_bytes {}\nrow_miss_cycles {}\nrow_cycle_cycles {}\n"
       "refresh_interval_cycles {}\nrefresh_cycles {}\nstall_probability {}\nseed {}\ndram_bytes {}\nimage {}\nbase {}\nmax_cycles {}\n",
-      m.beat_bytes, m.latency_cycles, m.bytes_per_cycle, m.max_reads, m.max_writes, m.banks, m.row_bytes, m.row_miss_cycles,
+      m.beat_bytes, m.latency_cycles, m.bytes_per_cycle, m.max_reads, m.max_writes, m.banks, m.row_bytes, m.row_miss_cycles, m.row_cycle_cycles,
       m.refresh_interval_cycles, m.refresh_cycles, m.stall_probability, m.seed, request.image->size(), "image.bin", request.base,
       request.max_cycles);
   if (!request.wave_file.empty()) {

@@ -11,6 +11,7 @@
 #include "hls/functional_model.h"
 #include "hls/random_program.h"
 #include "hls/registers.h"
+#include "hls/timing.h"
 #include "sim/verilated_model.h"
 
 namespace heddle {
@@ -29,6 +30,31 @@ std::vector<uint8_t> Expected(const hls::AcceleratorParams& params, const hls::R
           dram.begin() + static_cast<int64_t>(random.result_address + random.result_bytes)};
 }
 
+// Without back-pressure the fast model's cycles are the RTL's, and so are its counters.
+void CompareTiming(const hls::AcceleratorParams& params, const hls::RandomProgram& random, const hls::MemoryModel& memory,
+                   const sim::JobResult& job, const std::string& where) {
+  const auto timing = hls::EstimateProgram(params, memory, random.program, {.program_address = static_cast<int64_t>(random.program_address), .layer_names = {}});
+  ASSERT_TRUE(timing.ok()) << timing.status();
+  hls::CycleKinds sum;
+  for (const hls::CycleKinds& kinds : timing->tags) sum += kinds;
+  const std::pair<const char*, int64_t> pairs[] = {
+      {"cycles_low", timing->total_cycles},
+      {"load_busy", timing->load_busy_cycles},
+      {"load_wait_bank", timing->load_wait_bank_cycles},
+      {"compute_busy", timing->compute_busy_cycles},
+      {"compute_steps", sum.multiply_steps + sum.other_steps + sum.operand_b_cycles},
+      {"compute_wait_drain", sum.wait_drain_cycles},
+      {"compute_wait_bank", sum.wait_bank_cycles},
+      {"compute_wait_token", sum.wait_load_cycles + sum.wait_store_cycles},
+      {"store_busy", timing->store_busy_cycles},
+      {"store_wait_bank", timing->store_wait_bank_cycles},
+      {"dram_bytes_read", timing->dram_bytes_read},
+      {"dram_bytes_written", timing->dram_bytes_written},
+  };
+  for (const auto& [name, predicted] : pairs) EXPECT_EQ(predicted, job.counters.at(name)) << name << ", " << where;
+  EXPECT_EQ(sum.total_cycles(), timing->total_cycles) << where;
+}
+
 void CompareSeed(const sim::VerilatedModel& model, const hls::AcceleratorParams& params, uint64_t seed) {
   const hls::RandomProgram random = hls::MakeRandomProgram(params, seed, 40);
   const std::vector<uint8_t> expected = Expected(params, random);
@@ -37,6 +63,12 @@ void CompareSeed(const sim::VerilatedModel& model, const hls::AcceleratorParams&
     request.image = &random.dram;
     request.memory.beat_bytes = params.beat_bytes();
     request.memory.stall_probability = stall_probability;
+    request.memory.bytes_per_cycle = params.beat_bytes() * (seed % 3 == 0 ? 0.6 : 1.0);
+    if (seed % 2) {
+      request.memory.row_miss_cycles = 7;
+      request.memory.refresh_interval_cycles = 400;
+      request.memory.refresh_cycles = 30;
+    }
     request.memory.seed = seed;
     for (const hls::RegisterSpec& spec : hls::RegisterMap()) request.registers.emplace_back(std::string(spec.name), spec.offset);
     request.jobs.push_back({random.program_address, {}, {{random.result_address, random.result_bytes}}});
@@ -47,6 +79,7 @@ void CompareSeed(const sim::VerilatedModel& model, const hls::AcceleratorParams&
     int64_t computes = 0;
     for (const hls::Instruction& instruction : random.program) computes += instruction.header.opcode == hls::Opcode::kCompute;
     EXPECT_GE(result->jobs.at(0).counters.at("compute_busy"), computes);
+    if (stall_probability == 0) CompareTiming(params, random, request.memory.timing(), result->jobs.at(0), "seed " + std::to_string(seed));
   }
 }
 

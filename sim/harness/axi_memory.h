@@ -1,5 +1,5 @@
-// The memory behind the accelerator's AXI4 master: latency, bandwidth, bursts in flight, banks with open rows, refresh,
-// and, for tests, random back-pressure. Cycle by cycle and deterministic for a seed.
+// The memory behind the accelerator's AXI4 master, cycle by cycle: data on top of the timing that the fast model shares
+// (hls/memory/memory_timing.h), protocol checks, and, for tests, random back-pressure, deterministic for a seed.
 //
 // Built together with the verilated accelerator, away from the rest of Heddle: only the standard library here.
 #ifndef HEDDLE_SIM_HARNESS_AXI_MEMORY_H_
@@ -10,6 +10,8 @@
 #include <deque>
 #include <string>
 #include <vector>
+
+#include "memory_timing.h"
 
 namespace heddle::sim {
 
@@ -22,11 +24,33 @@ struct MemoryConfig {
   int banks = 8;                   // banks with one open row each
   int row_bytes = 2048;            // consecutive bytes of a row; rows go round the banks
   int row_miss_cycles = 0;         // added to the latency of a burst that opens another row
+  int row_cycle_cycles = 0;        // least time between two openings of a bank
   int refresh_interval_cycles = 0; // 0: no refresh
-  int refresh_cycles = 0;          // no data moves for so long after each interval
+  int refresh_cycles = 0;          // no data moves for so long at the start of each interval but the first
   double stall_probability = 0;    // for each channel and cycle: ready or valid is withheld
   uint64_t seed = 1;
+
+  hls::MemoryModel timing() const {
+    return {latency_cycles,  bytes_per_cycle,  max_reads,        max_writes,              banks,
+            row_bytes,       row_miss_cycles,  row_cycle_cycles, refresh_interval_cycles, refresh_cycles};
+  }
 };
+
+inline MemoryConfig MemoryConfigOf(const hls::MemoryModel& model, int beat_bytes) {
+  MemoryConfig config;
+  config.beat_bytes = beat_bytes;
+  config.latency_cycles = model.latency_cycles;
+  config.bytes_per_cycle = model.bytes_per_cycle;
+  config.max_reads = model.max_reads;
+  config.max_writes = model.max_writes;
+  config.banks = model.banks;
+  config.row_bytes = model.row_bytes;
+  config.row_miss_cycles = model.row_miss_cycles;
+  config.row_cycle_cycles = model.row_cycle_cycles;
+  config.refresh_interval_cycles = model.refresh_interval_cycles;
+  config.refresh_cycles = model.refresh_cycles;
+  return config;
+}
 
 // What the master drives, sampled before the rising edge.
 struct AxiFromMaster {
@@ -53,26 +77,20 @@ class AxiMemory {
   // One rising edge: what the master drove together with outputs() takes effect; outputs() are then those of the next cycle.
   void Clock(const AxiFromMaster& in);
 
+  // A program starts in the next cycle: its cycles then do not depend on what was done before (MemoryTiming::Begin).
+  void BeginProgram();
+
   uint64_t bytes_read() const { return bytes_read_; }
   uint64_t bytes_written() const { return bytes_written_; }
-  uint64_t row_misses() const { return row_misses_; }
+  uint64_t row_misses() const { return timing_.row_misses(); }
   // The first protocol error or bad address seen; empty where all was well.
   const std::string& error() const { return error_; }
 
  private:
-  struct Burst {
-    uint64_t address = 0;
-    int beats = 0;           // left
-    uint64_t ready_cycle = 0;
-    bool bad = false;
-  };
-
-  Burst Accept(uint64_t address, uint8_t length);
-  void AcceptAddresses(const AxiFromMaster& in);
+  // Checks a burst; whether it lies outside the memory.
+  bool IsBad(uint64_t address, int beats);
   void TakeWriteBeat(const AxiFromMaster& in);
-  void Drive();
-  void DriveRead();
-  bool Refreshing() const;
+  void CopyOutputs();
   bool Stall();
   void Fail(const std::string& what) {
     if (error_.empty()) error_ = what;
@@ -80,15 +98,11 @@ class AxiMemory {
 
   const MemoryConfig config_;
   std::vector<uint8_t> bytes_;
+  hls::MemoryTiming timing_;
   AxiToMaster outputs_;
-  std::deque<Burst> reads_, writes_;        // accepted, in order
-  std::deque<std::pair<uint64_t, bool>> responses_;  // cycle from which a response may be given, bad
-  std::vector<int64_t> open_row_;
   std::vector<uint8_t> read_data_;
-  double credit_bytes_ = 0;
-  uint64_t cycle_ = 0;
   uint64_t random_;
-  uint64_t bytes_read_ = 0, bytes_written_ = 0, row_misses_ = 0;
+  uint64_t bytes_read_ = 0, bytes_written_ = 0;
   std::string error_;
 };
 

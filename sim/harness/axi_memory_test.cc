@@ -53,6 +53,25 @@ TEST(AxiMemory, BandwidthLimitsTheRate) {
   EXPECT_NEAR(static_cast<double>(run.beat_cycles.back() - run.beat_cycles.front()), 63 * 4.0, 8.0);
 }
 
+TEST(AxiMemory, RowsOpenAndRefreshCloses) {
+  // 64-byte rows in two banks: the first and third burst share a bank.
+  const MemoryConfig config{.beat_bytes = 8, .latency_cycles = 10, .bytes_per_cycle = 8, .banks = 2, .row_bytes = 64, .row_miss_cycles = 5,
+                            .row_cycle_cycles = 40, .refresh_interval_cycles = 200, .refresh_cycles = 20};
+  AxiMemory memory(config, 4096);
+  EXPECT_EQ(ReadBursts(memory, {{0, 1}}, 8).beat_cycles.front(), 15u);           // opens a row
+  memory.BeginProgram();
+  const ReadRun run = ReadBursts(memory, {{0, 1}, {8, 1}, {128, 1}}, 8);
+  EXPECT_EQ(run.beat_cycles[1] - run.beat_cycles[0], 1u);                        // an open row; behind the burst before
+  EXPECT_EQ(run.beat_cycles[2] - run.beat_cycles[0], 40u);                       // the bank's row cycle
+  EXPECT_EQ(memory.row_misses(), 3u);
+  while (memory.outputs().arready && run.beat_cycles.size() < 4 && memory.row_misses() < 4) {
+    const ReadRun again = ReadBursts(memory, {{128, 1}}, 8);
+    if (memory.row_misses() == 4) {
+      EXPECT_GE(again.beat_cycles[0], 15u);  // the refresh has closed it
+    }
+  }
+}
+
 TEST(AxiMemory, BackPressureChangesTimeNotData) {
   AxiMemory calm({.latency_cycles = 3}, 4096), stalled({.latency_cycles = 3, .stall_probability = 0.5, .seed = 9}, 4096);
   for (size_t i = 0; i < 4096; ++i) calm.bytes()[i] = stalled.bytes()[i] = static_cast<uint8_t>(i ^ i >> 8);

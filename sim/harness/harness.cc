@@ -61,6 +61,7 @@ bool ReadScript(const char* path, Script& script) {
     else if (word == "banks") in >> memory.banks;
     else if (word == "row_bytes") in >> memory.row_bytes;
     else if (word == "row_miss_cycles") in >> memory.row_miss_cycles;
+    else if (word == "row_cycle_cycles") in >> memory.row_cycle_cycles;
     else if (word == "refresh_interval_cycles") in >> memory.refresh_interval_cycles;
     else if (word == "refresh_cycles") in >> memory.refresh_cycles;
     else if (word == "stall_probability") in >> memory.stall_probability;
@@ -120,6 +121,7 @@ class Simulator {
     Write("base_low", static_cast<uint32_t>(script_.base));
     Write("base_high", static_cast<uint32_t>(script_.base >> 32));
     Write("program", static_cast<uint32_t>(job.program));
+    memory_.BeginProgram();
     Write("control", 3);  // start, interrupt enabled
     const uint64_t start = cycle_;
     last_activity_ = cycle_;
