@@ -66,25 +66,27 @@ int64_t StartOf(const JobResult& job) {
   return job.events.empty() ? 0 : std::min(static_cast<int64_t>(first), static_cast<int64_t>(end) - cycles + 1);
 }
 
-// Cycles of each layer, from the end of the one before to its own, as the fast model counts them (hls/timing.h): a layer
-// ends with its last compute instruction, the last one with the program.
+// Cycles of each layer: of each of its compute instructions from the end of the one before to its own, waiting included, as
+// the fast model counts them (hls/timing.h). Fused layers take turns. What comes after the last one belongs to its layer.
 std::vector<ir::LayerCycles> LayersOf(const hls::CompiledProgram& program, const JobResult& job) {
-  std::map<int, uint64_t> end_of_tag;
-  const auto start = static_cast<uint64_t>(StartOf(job));
-  const uint64_t end = start + static_cast<uint64_t>(job.counters.at("cycles_low") | job.counters.at("cycles_high") << 32);
+  std::vector<std::pair<uint64_t, int>> computed;  // end, tag
   for (const UnitEvent& event : job.events) {
-    if (event.unit == 1) end_of_tag[event.tag] = std::max(end_of_tag[event.tag], event.end_cycle);
+    if (event.unit == 1) computed.emplace_back(event.end_cycle, event.tag);
+  }
+  std::sort(computed.begin(), computed.end());
+  std::vector<int64_t> cycles(program.layers.size(), 0);
+  auto previous = static_cast<uint64_t>(StartOf(job));
+  const uint64_t end = previous + static_cast<uint64_t>(job.counters.at("cycles_low") | job.counters.at("cycles_high") << 32);
+  for (size_t i = 0; i < computed.size(); ++i) {
+    const uint64_t own_end = i + 1 == computed.size() ? end : computed[i].first;
+    const auto tag = static_cast<size_t>(computed[i].second);
+    if (tag < cycles.size()) cycles[tag] += static_cast<int64_t>(own_end - previous);
+    previous = own_end;
   }
   std::vector<ir::LayerCycles> layers;
-  uint64_t previous = start;
   for (size_t i = 0; i < program.layers.size(); ++i) {
     const hls::ProgramLayer& layer = program.layers[i];
-    auto it = end_of_tag.find(static_cast<int>(i));
-    uint64_t own_end = it == end_of_tag.end() ? previous : it->second;
-    if (i + 1 == program.layers.size()) own_end = end;
-    const uint64_t cycles = own_end > previous ? own_end - previous : 0;
-    layers.push_back({layer.name, layer.macs, layer.cycles_estimated, static_cast<int64_t>(cycles)});
-    previous = std::max(previous, own_end);
+    layers.push_back({layer.name, layer.macs, layer.cycles_estimated, cycles[i]});
   }
   return layers;
 }

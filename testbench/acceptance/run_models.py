@@ -39,7 +39,11 @@ def run(heddle, model, target, out):
     if accelerator:
         simulated, estimated = accelerator["cycles_simulated"], accelerator["cycles_estimated"]
         error = 100 * (estimated / simulated - 1) if simulated else 0
-        cycles = (f"{simulated} cycles (predicted {error:+.2f} %), utilisation {accelerator['utilisation']:.3f}, "
+        layers = [layer for layer in accelerator["layers"] if layer["cycles_simulated"]]
+        worst = max(layers, key=lambda layer: abs(layer["cycles_estimated"] / layer["cycles_simulated"] - 1), default=None)
+        worst_error = 100 * (worst["cycles_estimated"] / worst["cycles_simulated"] - 1) if worst else 0
+        cycles = (f"{simulated} cycles (predicted {error:+.2f} %, worst layer {worst_error:+.2f} %, "
+                  f"at {accelerator['estimated_cycles_per_second'] / 1e6:.0f} Mcycles/s), utilisation {accelerator['utilisation']:.3f}, "
                   f"{accelerator['simulated_cycles_per_second'] / 1e3:.0f} kcycles/s")
     line = (f"{model.stem:<22} {target:<10} {'bit-exact' if verdict['bit_exact'] else 'DIFFERS'} against {len(verdict['compared_against'])}: "
             f"{', '.join(verdict['compared_against'])}; nodes: {nodes}; {cycles}; {seconds:.1f} s")
