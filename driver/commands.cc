@@ -14,6 +14,7 @@
 
 #include "driver/compile.h"
 #include "driver/devices.h"
+#include "driver/partition_graph.h"
 #include "ir/op.h"
 #include "ir/partition/solve.h"
 #include "ir/passes/pass.h"
@@ -71,6 +72,11 @@ absl::Status RunCommand(const RunOptions& options) {
 }
 
 absl::Status PartitionCommand(const RunOptions& options) {
+  if (IsPlacementGraphFile(options.model)) return PartitionGraphCommand(options);
+  if (options.objective != "latency") {
+    return ir::UserError("E-USAGE-034", fmt::format("a model is partitioned for latency; '{}' is for placement graphs", options.objective),
+                         "Use --objective latency.");
+  }
   HEDDLE_ASSIGN_OR_RETURN(const Target target, LoadTarget(options.target));
   HEDDLE_ASSIGN_OR_RETURN(DeviceSet set, MakeDevices(target, options.devices, options.threads));
   HEDDLE_ASSIGN_OR_RETURN(ir::Graph graph, LoadModel(options.model, options.shapes, false));

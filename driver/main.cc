@@ -25,14 +25,24 @@ void AddTalk(CLI::App& app, TalkOptions& talk) {
       ->check(CLI::IsMember({"auto", "always", "never"}));
 }
 
-void AddModelOptions(CLI::App& app, RunOptions& options) {
-  app.add_option("model", options.model, "an ONNX model (.onnx) or textual IR (.ir)")->required();
+void AddModelOptions(CLI::App& app, RunOptions& options, const std::string& what = "an ONNX model (.onnx) or textual IR (.ir)",
+                     const std::vector<std::string>& objectives = {"latency"}) {
+  app.add_option("model", options.model, what)->required();
   app.add_option("-t,--target", options.target, "target: a preset's name (see `heddle targets`) or a JSON file")->capture_default_str();
   app.add_option("--shape", options.shapes, "shape of a graph input with unknown dimensions: NAME=1,3,224,224");
   app.add_option("--devices", options.devices, "use only these devices of the target (names or kinds), e.g. cpu,accelerator")->delimiter(',');
-  app.add_option("--objective", options.objective, "what the partition minimises")->check(CLI::IsMember({"latency"}))->capture_default_str();
+  app.add_option("--objective", options.objective, "what the partition minimises")->check(CLI::IsMember(objectives))->capture_default_str();
   app.add_option("--time-limit", options.time_limit_s, "seconds for the partitioner; past it, the best plan with its gap")->check(CLI::PositiveNumber)->capture_default_str();
   AddTalk(app, options.talk);
+}
+
+void AddPartitionOptions(CLI::App& app, RunOptions& options) {
+  AddModelOptions(app, options, "a model (.onnx, .ir), or a placement graph (.json, see docs/partitioning.md)", {"latency", "throughput"});
+  app.get_option("--time-limit")->each([&options](const std::string&) { options.time_limit_given = true; })->description(
+      "seconds; past it, the best plan with its gap (placement graphs: default 60)");
+  app.add_flag_callback("--contiguous", [&options] { options.contiguous = true; }, "placement graph, throughput: the devices form a pipeline (default)");
+  app.add_flag_callback("--any", [&options] { options.contiguous = false; }, "placement graph, throughput: a device may have any nodes");
+  app.add_flag("--json", options.json, "placement graph: print the plan as JSON (a model's plan always is)");
 }
 
 void AddOutputOptions(CLI::App& app, RunOptions& options) {
@@ -91,7 +101,7 @@ class CommandLine {
     });
     AddModelOptions(*compile, options_);
     AddOutputOptions(*compile, options_);
-    AddModelOptions(*Command("partition", "print which node would run where and why, as JSON", [this] { return PartitionCommand(options_); }), options_);
+    AddPartitionOptions(*Command("partition", "print which node would run where and why, as JSON; or solve a placement graph", [this] { return PartitionCommand(options_); }), options_);
   }
 
   void AddDirectoryCommands() {

@@ -36,6 +36,8 @@ struct RunOptions {
   int64_t max_luts = 0;       // 0: the target's limit
   int threads = 1;            // of the CPU device
   double time_limit_s = 10;   // of the partitioner
+  bool time_limit_given = false;  // by the user: placement graphs have a default of their own
+  bool contiguous = true;     // placement graphs: devices form a pipeline
   std::vector<std::string> passes;  // of `heddle import`
   std::string waves;          // "", "all" or "START:END" in cycles
   bool hls = true;            // C simulation of the HLS C++
