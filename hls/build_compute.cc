@@ -31,6 +31,7 @@ void SetReduction(const Layer& l, const Mapping& m, const LayerSteps& s, Compute
   f.passes = U(m.passes);
   f.kernel_row_step = m.kernel_rows > 1 ? I(m.rows_per_segment * s.in.kh) : 0;
   f.kernel_row_stride = m.bounded && m.kernel_rows > 1 ? U(m.rows_per_segment * l.dilation_h) : 0;
+  if (m.inside_segments > 0 && m.kernel_rows > 1) f.kernel_row_stride = 1;
   f.kernel_column_step = m.kernel_columns > 1 ? I(s.in.kw) : 0;
   if (f.vector_rows > 1) {
     f.vector_row_step = I(s.in.kh);
@@ -52,7 +53,7 @@ void SetInput(const Layer& l, const Mapping& m, const LayerSteps& s, const Piece
   if (!m.bounded) {
     // Padding is never read, or there is none: rows and columns are plain addresses.
     base += (l.bounded ? row * l.stride_h * s.in_row : row * s.in.h) + part.column * s.in.w;
-    f.in_rows = 1;
+    f.in_rows = U(std::max<int64_t>(1, m.inside_segments));
     f.in_row_bytes = kUnboundedBytes;
   } else {
     int64_t first = 0, last = 0;
@@ -95,7 +96,8 @@ ComputeFields FieldsFor(const Layer& l, const Mapping& m, const LayerSteps& s, c
     f.b_x_step = part.column_end - part.column > 1 ? I(s.b.w) : 0;
     f.b_base = U(piece.b_base + piece.n * s.b.n + row * s.b.h + part.column * s.b.w + out_channel);
   }
-  if (m.has_weights()) f.weight_base = U(piece.weight_base + range.block * m.steps());
+  if (m.has_weights()) f.weight_base = U(piece.weight_base + (m.shared_weights ? 0 : range.block * m.steps()));
+  f.shared_weights = m.has_weights() && m.shared_weights && f.blocks > 1;
   if (f.drain != Drain::kPass) {
     f.param_block_step = l.uniform_parameters ? 0 : 1;
     f.param_base = U(piece.parameter_base + (l.uniform_parameters ? part.parameter_set : part.parameter_set * m.blocks() + range.block));

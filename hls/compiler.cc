@@ -1,5 +1,4 @@
-// Region to program: layers, plan, instructions; then the same again with the first and last layer cut into pieces, as long as
-// the fast model says that pays.
+// Region to program: layers, the best plan that is found, instructions.
 
 #include "hls/compiler.h"
 
@@ -9,6 +8,8 @@
 
 #include "hls/layer.h"
 #include "hls/plan.h"
+#include "hls/plan_estimate.h"
+#include "hls/plan_search.h"
 #include "hls/timing.h"
 #include "hls/tokens.h"
 #include "ir/check.h"
@@ -19,6 +20,7 @@ namespace heddle::hls {
 namespace {
 
 constexpr int64_t kMostTransferBytes = (int64_t{1} << 24) - 4096;
+constexpr int64_t kMostMoveBlocks = 65535;
 
 // Instructions from a plan with addresses.
 class Emitter {
@@ -39,6 +41,7 @@ class Emitter {
     size_t next_load = 0, next_store = 0;
     for (size_t s = 0; s < plan_.steps.size(); ++s) {
       for (; next_load < loads.size() && loads[next_load].step <= static_cast<int>(s); ++next_load) AddTransfer(Opcode::kLoad, loads[next_load]);
+      AddMove(plan_.steps[s]);
       AddCompute(plan_.steps[s]);
       for (; next_store < stores.size() && stores[next_store].step <= static_cast<int>(s); ++next_store) AddTransfer(Opcode::kStore, stores[next_store]);
     }
@@ -73,6 +76,29 @@ class Emitter {
       i.transfer.sram_address = static_cast<uint32_t>(buffer.address * words + transfer.offset + done / unit);
       i.transfer.bytes = static_cast<uint32_t>(std::min(most, transfer.bytes - done));
       i.transfer.rows = i.transfer.planes = 1;
+      program_.push_back(i);
+    }
+  }
+
+  // Rows within a rolling buffer, as contiguous bytes; what is read lies behind what is written.
+  void AddMove(const PlannedStep& step) {
+    const int64_t lanes = params_.output_lanes, most = kMostMoveBlocks * lanes, base = Address(step.out_buffer);
+    for (int64_t done = 0; done < step.move.bytes; done += most) {
+      const int64_t bytes = std::min(most, step.move.bytes - done);
+      Instruction i;
+      i.header.opcode = Opcode::kCompute;
+      ComputeFields& f = i.compute;
+      f.tag = static_cast<uint32_t>(step.layer);
+      f.reduce = Reduce::kLoad;
+      f.drain = Drain::kPass;
+      f.clamp_low = -128, f.clamp_high = 127;
+      f.out_rows = f.x_steps = f.passes = f.kernel_rows = f.kernel_columns = f.in_rows = f.window_columns = 1;
+      f.in_row_bytes = (1u << 24) - 1;
+      f.blocks = static_cast<uint32_t>((bytes + lanes - 1) / lanes);
+      f.last_block_channels = static_cast<uint32_t>(bytes - (int64_t{f.blocks} - 1) * lanes);
+      if (f.blocks > 1) f.in_block_step = f.out_block_step = static_cast<int32_t>(lanes);
+      f.in_base = static_cast<uint32_t>(base + step.move.from + done);
+      f.out_base = static_cast<uint32_t>(base + done);
       program_.push_back(i);
     }
   }
@@ -165,6 +191,7 @@ MemoryPlan SummariseMemory(const Network& network, const Plan& plan) {
     if (buffer.memory == Target::kWeights && plan.layers[buffer.layer].weights_resident) summary.weight_words_resident += buffer.size;
   }
   for (size_t i = 0; i < network.storages.size(); ++i) {
+    if (plan.storages[i].rolling_rows > 0) ++summary.rolling_tensors;
     if (!plan.storages[i].spilled) continue;
     summary.activations_spilled_bytes += plan.storages[i].bytes;
     ++summary.spilled_tensors;
@@ -172,17 +199,15 @@ MemoryPlan SummariseMemory(const Network& network, const Plan& plan) {
   return summary;
 }
 
-// `with_image`: false leaves the constants out, for estimates.
-absl::StatusOr<CompiledProgram> CompileNetwork(const Network& network, const AcceleratorParams& params, const MemoryModel& memory,
-                                               PlanOptions options, bool with_image) {
-  // The number of instructions moves what lies behind them, so it is found first; addresses do not change it.
-  options.first_dram_address = 0;
-  HEDDLE_ASSIGN_OR_RETURN(Plan plan, PlanNetwork(network, params, options));
+// The plan's program. `with_image`: false leaves the constants out, for estimates.
+absl::StatusOr<CompiledProgram> MakeProgram(const Network& network, const AcceleratorParams& params, const MemoryModel& memory,
+                                            PlanOptions options, Plan plan, bool with_image) {
   CompiledProgram program;
   program.setup = Emitter(network, params, plan).Setup();
   program.run = Emitter(network, params, plan).Run();
+  // The number of instructions moves what lies behind them; addresses do not change it.
   options.first_dram_address = static_cast<int64_t>(program.setup.size() + program.run.size()) * kInstructionBytes;
-  HEDDLE_ASSIGN_OR_RETURN(plan, PlanNetwork(network, params, options));
+  HEDDLE_ASSIGN_OR_RETURN(plan, PlanNetwork(network, params, options, &plan));
   program.setup = Emitter(network, params, plan).Setup();
   program.run = Emitter(network, params, plan).Run();
   if (plan.dram_end >= (int64_t{1} << 31)) return ir::UserError("E-ACC-016", fmt::format("the program needs {} bytes of DRAM; expected less than 2 GiB", plan.dram_end));
@@ -216,21 +241,49 @@ absl::StatusOr<CompiledProgram> CompileNetwork(const Network& network, const Acc
   return program;
 }
 
-// Pieces for the first and the last layer by the fast model's verdict: doubled as long as that helps.
-absl::StatusOr<PlanOptions> ChoosePieces(const Network& network, const AcceleratorParams& params, const MemoryModel& memory) {
-  PlanOptions best;
-  HEDDLE_ASSIGN_OR_RETURN(const CompiledProgram first, CompileNetwork(network, params, memory, best, false));
-  int64_t best_cycles = first.cycles_estimated;
+absl::StatusOr<int64_t> PlanCycles(const Network& network, const AcceleratorParams& params, const MemoryModel& memory, const Plan& plan) {
+  return QuickProgramCycles(params, memory, Emitter(network, params, plan).Run());
+}
+
+struct Candidate {
+  PlanOptions options;
+  Plan plan;
+  int64_t cycles = 0;
+};
+
+// The best plan that is found, by the quick estimate's verdict: pieces for the first and the last layer, doubled as long as that
+// helps; the part of the weight memory for weights that stay; then one decision at a time (hls/plan_search.h).
+absl::StatusOr<Candidate> FindPlan(const Network& network, const AcceleratorParams& params, const MemoryModel& memory) {
+  Candidate best;
+  best.options.bytes_per_cycle = memory.bytes_per_cycle;
+  const auto plan = [&](Candidate& candidate) -> absl::Status {
+    HEDDLE_ASSIGN_OR_RETURN(candidate.plan, PlanNetwork(network, params, candidate.options));
+    HEDDLE_ASSIGN_OR_RETURN(candidate.cycles, PlanCycles(network, params, memory, candidate.plan));
+    return absl::OkStatus();
+  };
+  HEDDLE_RETURN_IF_ERROR(plan(best));
+  const auto better = [&](const PlanOptions& options) {
+    Candidate candidate;
+    candidate.options = options;
+    if (!plan(candidate).ok() || candidate.cycles >= best.cycles) return false;
+    best = std::move(candidate);
+    return true;
+  };
   for (int PlanOptions::*pieces : {&PlanOptions::input_pieces, &PlanOptions::output_pieces}) {
     for (int count = 2; count <= 16; count *= 2) {
-      PlanOptions options = best;
+      PlanOptions options = best.options;
       options.*pieces = count;
-      const auto program = CompileNetwork(network, params, memory, options, false);
-      if (!program.ok() || program->cycles_estimated >= best_cycles) break;
-      best = options;
-      best_cycles = program->cycles_estimated;
+      if (!better(options)) break;
     }
   }
+  const bool all_resident = std::all_of(best.plan.layers.begin(), best.plan.layers.end(), [](const LayerPlan& p) { return p.weights_resident; });
+  for (const double part : {0.25, 0.5, 0.75}) {
+    PlanOptions options = best.options;
+    options.resident_part = part;
+    if (!all_resident) better(options);
+  }
+  const PlanCost cost = [&](const Plan& candidate) { return PlanCycles(network, params, memory, candidate); };
+  HEDDLE_ASSIGN_OR_RETURN(best.plan, ImprovePlan(network, params, best.options, std::move(best.plan), cost));
   return best;
 }
 
@@ -239,8 +292,8 @@ absl::StatusOr<PlanOptions> ChoosePieces(const Network& network, const Accelerat
 absl::StatusOr<CompiledProgram> CompileRegion(const ir::Graph& region, const AcceleratorParams& params, const MemoryModel& memory) {
   HEDDLE_RETURN_IF_ERROR(CheckParams(params));
   HEDDLE_ASSIGN_OR_RETURN(const Network network, LowerRegion(region, params));
-  HEDDLE_ASSIGN_OR_RETURN(const PlanOptions options, ChoosePieces(network, params, memory));
-  HEDDLE_ASSIGN_OR_RETURN(CompiledProgram program, CompileNetwork(network, params, memory, options, true));
+  HEDDLE_ASSIGN_OR_RETURN(Candidate found, FindPlan(network, params, memory));
+  HEDDLE_ASSIGN_OR_RETURN(CompiledProgram program, MakeProgram(network, params, memory, found.options, std::move(found.plan), true));
   program.name = region.name();
   return program;
 }
@@ -274,7 +327,10 @@ absl::StatusOr<ir::Cost> EstimateRegionCost(const ir::Graph& graph, const std::v
                                             const MemoryModel& memory) {
   const ir::Graph region = ir::ExtractRegion(graph, nodes);
   HEDDLE_ASSIGN_OR_RETURN(const Network network, LowerRegion(region, params));
-  HEDDLE_ASSIGN_OR_RETURN(const CompiledProgram program, CompileNetwork(network, params, memory, {}, false));
+  PlanOptions options;
+  options.bytes_per_cycle = memory.bytes_per_cycle;
+  HEDDLE_ASSIGN_OR_RETURN(Plan plan, PlanNetwork(network, params, options));
+  HEDDLE_ASSIGN_OR_RETURN(const CompiledProgram program, MakeProgram(network, params, memory, options, std::move(plan), false));
   HEDDLE_ASSIGN_OR_RETURN(const ProgramTiming timing, EstimateProgram(params, memory, program.run));
   ir::Cost cost;
   cost.cycles = ComputeSpan(program, timing);

@@ -181,7 +181,7 @@ absl::Status FunctionalModel::ComputeRow(const ComputeFields& f, int64_t block, 
       std::fill(accumulators_.begin(), accumulators_.end(), 0);
       fresh_ = true;
     }
-    int64_t word = f.weight_base + block * steps_per_pixel;
+    int64_t word = f.weight_base + (f.shared_weights ? 0 : block * steps_per_pixel);
     for (int64_t ky = 0; ky < f.kernel_rows; ++ky) {
       for (int64_t kx = 0; kx < f.kernel_columns; ++kx) {
         for (int64_t pass = 0; pass < f.passes; ++pass) {

@@ -63,7 +63,8 @@
 //                       and, except in a pixel's first step, the old accumulator. No weights.
 //   reduce = load:      column c reads the byte at addr + c (any alignment, padding rule as for dot): accumulator[c] = byte.
 // The accumulator (int32, wraps) is cleared before a pixel's first step unless continue_accumulation = 1.
-// w = weight_base + block * n + step of the pixel (0..n), n = kernel_rows * kernel_columns * passes.
+// w = weight_base + block * n + step of the pixel (0..n), n = kernel_rows * kernel_columns * passes; without block * n where
+// shared_weights = 1.
 //
 // window = 0: a pixel is complete after its last step; output x index = ox. Before every step the window is set to pad_value,
 //   so only the newest column matters: depthwise weights are zero for age > 0, max has window_columns = 1.
@@ -196,7 +197,8 @@ enum class RoundingField : uint8_t { kHalfEven = 0, kDoublingHighMul = 1 };  // 
   X(int32_t, b_x_step, 24, "bytes from pixel to pixel in operand b")                 \
   X(int32_t, add_low, 8, "least y3")                                                 \
   X(int32_t, b_block_step, 24, "bytes from block to block in operand b")             \
-  X(int32_t, add_high, 8, "greatest y3")
+  X(int32_t, add_high, 8, "greatest y3")                                             \
+  X(uint32_t, shared_weights, 1, "all blocks use the first block's weight tiles")
 
 #define HEDDLE_DECLARE_FIELD(type, name, bits, doc) type name{};
 struct HeaderFields {

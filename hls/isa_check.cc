@@ -135,7 +135,7 @@ void CheckCompute(const AcceleratorParams& params, const ComputeFields& c, Check
   CheckWindow(params, c, check);
   if (!check.status().ok()) return;
   if (c.reduce == Reduce::kDot || c.reduce == Reduce::kDepthwise) {
-    const int64_t words = int64_t{c.blocks} * c.kernel_rows * c.kernel_columns * c.passes;
+    const int64_t words = int64_t{c.shared_weights ? 1 : c.blocks} * c.kernel_rows * c.kernel_columns * c.passes;
     check.Expect(c.weight_base + words <= params.weight_words, "weight_base", c.weight_base,
                  fmt::format("{} tiles from there to lie within {}", words, params.weight_words));
   }

@@ -32,6 +32,7 @@ struct Storage {
   int parent = -1;
   Box parent_offset{};
   bool is_input = false;
+  bool as_weights = false;       // lies in DRAM as weight tiles, row-major [batch][block][words x R][C]
   std::vector<int8_t> constant;  // row-major [n][h][w][c]; empty where it is not a constant
 };
 
@@ -70,6 +71,10 @@ struct Layer {
   int32_t pad_value = 0;
 
   Operand in, b, out;
+  // kConv whose weights are not constant: the storage (as_weights) that holds their tiles, one matrix for each batch; segments of the
+  // contraction, of which those from inside_segments on read pad_value.
+  int weights_storage = -1;
+  int64_t segments = 1, inside_segments = 1;
   std::vector<int8_t> weights;  // [out_c][kernel_h][kernel_w][in_c / groups], kConv and kDepthwise
   // [parameter set][out_c], or one entry for all channels of a set where `uniform_parameters`. Empty for drain = pass.
   std::vector<std::vector<ChannelParameters>> parameters;

@@ -217,12 +217,12 @@ absl::Status Lowering::LowerMatMul(const ir::Node& node) {
   const ir::Tensor* w = graph_.ConstantOrNull(node.inputs[1]);
   const bool has_bias = node.inputs.size() > 2 && node.inputs[2] != ir::kNoValue;
   const ir::Tensor* bias = has_bias ? graph_.ConstantOrNull(node.inputs[2]) : nullptr;
-  if (!w || (has_bias && !bias)) {
-    return Unsupported("E-ACC-005", node, "its second operand or its bias is an activation; expected a constant");
+  if (has_bias && !bias) return Unsupported("E-ACC-005", node, "its bias is an activation; expected a constant");
+  if (!w || w->elements() != ir::ElementCount(ir::Shape(w->shape().end() - std::min<size_t>(2, w->rank()), w->shape().end()))) {
+    return LowerActivationMatMul(node);
   }
   const ir::Shape shape = ShapeOf(node.inputs[0]), w_shape = w->shape();
   const int64_t n = w_shape.back(), k = w_shape[w_shape.size() - 2], rows = ir::ElementCount(shape) / k;
-  if (ir::ElementCount(w_shape) != n * k) return Unsupported("E-ACC-015", node, "its second operand has batch dimensions");
   if (rows > 65535) return Unsupported("E-ACC-011", node, fmt::format("{} rows; expected at most 65535", rows));
   const View& view = ViewOf(node.inputs[0]);
   const auto dims = GroupAtoms(view.atoms, {rows, k});

@@ -3,6 +3,7 @@
 #define HEDDLE_HLS_LOWERING_H_
 
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -52,6 +53,19 @@ class Lowering {
                               int64_t in_zero, Layer& layer) const;
   absl::Status AveragePoolParts(const ir::Node& node, Layer& layer) const;
   void WriteChannelsFirst(ir::ValueId value, Layer& layer);
+
+  // lower_matmul.cc: products of two activations.
+  struct MatrixView {
+    int storage = -1;
+    Box offset{};
+    int64_t batch = 1, rows = 1, columns = 1;
+    DimRef n, row, column;
+  };
+  static std::optional<MatrixView> MatrixOf(const View& view, int64_t batch, int64_t rows, int64_t columns);
+  absl::StatusOr<MatrixView> WithContiguousRows(const ir::Node& node, const MatrixView& m, const std::string& name);
+  absl::StatusOr<int> MakeTiles(const ir::Node& node, const MatrixView& b, const std::vector<std::vector<int64_t>>& added, int again);
+  static int64_t RoundUpTo(int64_t value, int64_t unit) { return (value + unit - 1) / unit * unit; }
+  absl::Status LowerActivationMatMul(const ir::Node& node);
 
   // lower_elementwise.cc: one element at a time, and what can be fused into the drain of the layer before.
   absl::Status LowerAdd(const ir::Node& node);

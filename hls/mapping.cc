@@ -85,6 +85,16 @@ Mapping MapDot(const Layer& l, const LayerSteps& s, const AcceleratorParams& p) 
   return best;
 }
 
+Mapping MapActivationProduct(const Layer& l, const AcceleratorParams& p) {
+  Mapping m;
+  m.bounded = false;
+  m.chunks = PlainChunks(l.out_c, p.output_lanes, 0);
+  m.kernel_rows = l.segments;
+  m.inside_segments = l.inside_segments;
+  m.passes = CeilDiv(l.in_c, p.contraction_lanes);
+  return m;
+}
+
 // ---- Windows: each column its own channel.
 
 bool RowsReadable(const AcceleratorParams& p, int64_t rows, int64_t row_step) {
@@ -108,6 +118,7 @@ Mapping MapWindow(const Layer& l, const LayerSteps& s, const AcceleratorParams& 
   Mapping best;
   best.reduce = l.kind == LayerKind::kMaxPool ? Reduce::kMax : Reduce::kDepthwise;
   best.chunks = PlainChunks(l.out_c, p.output_lanes, p.output_lanes);
+  best.shared_weights = l.kind == LayerKind::kAveragePool;
   int64_t best_cycles = std::numeric_limits<int64_t>::max();
   const int64_t drain = p.drain_cycles(), b = l.drain_fields.use_b;
   for (int64_t rows = 1; rows <= std::min<int64_t>(kWindowRows, l.kernel_h); ++rows) {
@@ -162,7 +173,7 @@ int64_t Mapping::blocks() const {
 
 Mapping MapLayer(const Layer& layer, const LayerSteps& steps, const AcceleratorParams& params) {
   switch (layer.kind) {
-    case LayerKind::kConv: return MapDot(layer, steps, params);
+    case LayerKind::kConv: return layer.weights_storage >= 0 ? MapActivationProduct(layer, params) : MapDot(layer, steps, params);
     case LayerKind::kDepthwise:
     case LayerKind::kAveragePool:
     case LayerKind::kMaxPool: return MapWindow(layer, steps, params);

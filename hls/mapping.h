@@ -41,13 +41,15 @@ struct Mapping {
   int64_t rows_per_segment = 1;    // kernel rows from one segment to the next
   bool columns_in_segment = false; // the kernel's columns lie within a segment, one after the other
   bool bounded = true;             // the engine checks rows and columns against the input's extent
+  bool shared_weights = false;     // every block has the same weight tiles
+  int64_t inside_segments = 0;     // above 0: the kernel's rows all read the same, from this one on padding
   bool flat = false;               // element-wise over contiguous bytes: one pixel, as many blocks as it takes
   std::vector<Chunk> chunks;
 
   int64_t steps() const { return kernel_rows * kernel_columns * passes; }
   int64_t blocks() const;
   bool has_weights() const { return reduce == Reduce::kDot || reduce == Reduce::kDepthwise; }
-  int64_t weight_words() const { return has_weights() ? blocks() * steps() : 0; }
+  int64_t weight_words() const { return has_weights() ? (shared_weights ? 1 : blocks()) * steps() : 0; }
 };
 
 // The fastest mapping that the steps allow.

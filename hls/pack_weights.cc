@@ -20,6 +20,7 @@ class TileWriter {
     int64_t block = 0;
     for (const Chunk& chunk : mapping_.chunks) {
       for (int64_t b = 0; b < chunk.blocks; ++b, ++block) {
+        if (mapping_.shared_weights && block > 0) break;
         const int64_t first = chunk.out_channel + b * chunk.block_channels;
         const int64_t channels = b + 1 == chunk.blocks ? chunk.last_channels : chunk.block_channels;
         const int64_t in_first = chunk.in_channel + b * chunk.in_block_channels;
@@ -78,7 +79,7 @@ class TileWriter {
 }  // namespace
 
 std::vector<uint8_t> PackWeights(const Layer& layer, const Mapping& mapping, const LayerSteps& steps, const AcceleratorParams& params) {
-  if (!mapping.has_weights()) return {};
+  if (!mapping.has_weights() || layer.weights_storage >= 0) return {};
   return TileWriter(layer, mapping, steps, params).Write();
 }
 

@@ -5,10 +5,52 @@
 #include <algorithm>
 #include <map>
 
+#include "hls/plan_fused.h"
+#include "hls/plan_loads.h"
 #include "ir/check.h"
 
 namespace heddle::hls {
 namespace {
+
+// Rows of the root storage (n * height + h) that loops of an operand reach: [first, last].
+void RootRows(const Network& network, const Operand& operand, int64_t height, const std::vector<std::pair<DimRef, std::pair<int64_t, int64_t>>>& loops,
+              int64_t& first, int64_t& last) {
+  Box origin;
+  network.RootOf(operand.storage, origin);
+  first = last = (origin[kAxisN] + operand.offset[kAxisN]) * height + origin[kAxisH] + operand.offset[kAxisH];
+  for (const auto& [ref, range] : loops) {
+    const int64_t step = ref.axis == kAxisN ? ref.multiple * height : ref.axis == kAxisH ? ref.multiple : 0;
+    first += step * range.first;
+    last += step * range.second;
+  }
+}
+
+}  // namespace
+
+void PieceRows(const Network& network, const Layer& layer, const Operand& operand, const Piece& piece, int64_t& first, int64_t& last) {
+  const int64_t height = network.storages[network.RootOf(operand.storage)].extents[kAxisH];
+  const std::pair<int64_t, int64_t> n{piece.n, piece.n}, rows{piece.row, piece.row_end - 1}, columns{0, layer.out_w - 1};
+  if (&operand != &layer.in) {
+    RootRows(network, operand, height, {{operand.n, n}, {operand.h, rows}, {operand.w, columns}}, first, last);
+  } else if (!layer.bounded) {
+    RootRows(network, operand, height, {{operand.n, n}, {operand.h, rows}, {operand.w, columns}, {operand.kh, {0, layer.kernel_h - 1}},
+                               {operand.kw, {0, layer.kernel_w - 1}}}, first, last);
+  } else {
+    int64_t in_first = 0, in_last = 0;
+    InputRows(layer, piece.row, piece.row_end, in_first, in_last);
+    const DimRef row{operand.h.axis, operand.h.multiple / layer.stride_h};
+    const DimRef column{operand.w.axis, operand.w.multiple / layer.stride_w};
+    RootRows(network, operand, height, {{operand.n, n}, {row, {in_first, std::max(in_first, in_last - 1)}}, {column, {0, layer.in_w - 1}}},
+             first, last);
+    // A window that lies in the padding alone reads nothing; any row will do.
+    const int64_t end = height * network.storages[network.RootOf(operand.storage)].extents[kAxisN] - 1;
+    first = std::min(first, end), last = std::min(last, end);
+  }
+}
+
+namespace {
+
+constexpr int64_t kWeightParts = 8;
 
 class Scheduler {
  public:
@@ -20,12 +62,24 @@ class Scheduler {
     for (size_t l = 0; l < network_.layers.size(); ++l) SetMapping(static_cast<int>(l));
     PlaceInDram();
     plan_.buffers.clear(), plan_.steps.clear(), plan_.setup_loads.clear(), plan_.loads.clear(), plan_.stores.clear();
-    for (size_t l = 0; l < network_.layers.size(); ++l) EnumerateSteps(static_cast<int>(l));
+    const int layers = static_cast<int>(network_.layers.size());
+    for (int first = 0, last = 0; first < layers; first = last + 1) {
+      last = GroupLast(plan_, first);
+      while (SameTiles(first, last)) ++last;
+      if (network_.storages[network_.layers[first].out.storage].as_weights) {
+        EnumerateTiles(first, last);
+      } else if (last > first) {
+        EnumerateFused(network_, first, last, plan_);
+      } else {
+        EnumerateSteps(first);
+      }
+    }
     AddStorageBuffers();
     for (size_t l = 0; l < network_.layers.size(); ++l) AddLayerConstants(static_cast<int>(l));
     for (size_t s = 0; s < plan_.steps.size(); ++s) AddOperands(static_cast<int>(s));
     AddInputLoads();
     AddOutputStores();
+    ScheduleConstantLoads(network_, params_, options_, constant_loads_, plan_);
   }
 
  private:
@@ -36,9 +90,10 @@ class Scheduler {
 
   void SetStrides() {
     for (size_t i = 0; i < network_.storages.size(); ++i) {
+      StoragePlan& p = plan_.storages[i];
+      p.buffer = -1, p.rolling_rows = 0;
       if (network_.storages[i].parent >= 0) continue;
       const Storage& storage = network_.storages[i];
-      StoragePlan& p = plan_.storages[i];
       const Box& e = storage.extents;
       const int64_t pixel = storage.align_pixels ? RoundUp(e[kAxisC], params_.output_lanes) : e[kAxisC];
       int64_t row = e[kAxisW] * pixel;
@@ -78,6 +133,19 @@ class Scheduler {
     p.mapping = MapLayer(layer, p.steps, params_);
     if (p.rows_per_tile == 0) p.rows_per_tile = layer.out_h;
     if (p.blocks_per_tile == 0) p.blocks_per_tile = p.mapping.blocks();
+    p.resident_blocks = std::min(p.resident_blocks, p.mapping.blocks() - 1);
+  }
+
+  // Weights that are streamed come in parts of a fraction of their memory, so that a part is loaded under the ones before. Layers
+  // whose rows are tiled would load each part again for each tile of rows, so they do so only where not all weights can be there.
+  int64_t BlocksPerTile(int l) const {
+    const LayerPlan& p = plan_.layers[l];
+    const int64_t words = p.mapping.weight_words();
+    if (p.weights_resident || words == 0 || p.mapping.shared_weights) return p.blocks_per_tile;
+    if (p.rows_per_tile < network_.layers[l].out_h && words <= params_.weight_words / 2) return p.blocks_per_tile;
+    const int64_t most = std::max<int64_t>(1, params_.weight_words / kWeightParts / p.mapping.steps());
+    const int64_t blocks = p.mapping.blocks(), tiles = (blocks + most - 1) / most;
+    return std::min(p.blocks_per_tile, (blocks + tiles - 1) / tiles);
   }
 
   int64_t DramAlignment() const { return std::max(128, params_.beat_bytes()); }
@@ -93,7 +161,7 @@ class Scheduler {
     for (size_t l = 0; l < network_.layers.size(); ++l) {
       const Layer& layer = network_.layers[l];
       LayerPlan& p = plan_.layers[l];
-      p.weight_address = take(p.mapping.weight_words() * params_.weight_word_pitch_bytes());
+      p.weight_address = take(layer.weights_storage >= 0 ? 0 : p.mapping.weight_words() * params_.weight_word_pitch_bytes());
       p.parameter_address = take(ParameterBlocks(layer, p.mapping) * params_.parameter_block_pitch_bytes());
       p.lookup_address = take(layer.drain_fields.use_lookup ? kLookupEntries : 0);
     }
@@ -124,11 +192,12 @@ class Scheduler {
     const Layer& layer = network_.layers[l];
     LayerPlan& p = plan_.layers[l];
     p.first_step = static_cast<int>(plan_.steps.size());
-    const bool pieces = Spilled(layer.in) || Spilled(layer.b) || Spilled(layer.out) || p.rows_per_tile < layer.out_h;
-    const int64_t blocks = p.mapping.blocks();
+    const bool pieces = layer.weights_storage >= 0 || Spilled(layer.in) || Spilled(layer.b) || Spilled(layer.out) || p.rows_per_tile < layer.out_h;
+    const int64_t blocks = p.mapping.blocks(), tile = BlocksPerTile(l), streamed = blocks - p.resident_blocks;
     for (int64_t n = 0; n < (pieces ? layer.batch : 1); ++n) {
       for (int64_t row = 0; row < layer.out_h; row += p.rows_per_tile) {
-        for (int64_t block = 0; block < blocks; block += p.blocks_per_tile) {
+        for (int64_t block = 0, end = 0; block < blocks; block = end) {
+          end = block < streamed ? std::min(block + tile, streamed) : blocks;
           PlannedStep step;
           step.layer = l;
           step.batches = pieces ? 1 : layer.batch;
@@ -136,12 +205,35 @@ class Scheduler {
           step.piece.row = row;
           step.piece.row_end = std::min(row + p.rows_per_tile, layer.out_h);
           step.piece.block = block;
-          step.piece.block_end = std::min(block + p.blocks_per_tile, blocks);
+          step.piece.block_end = end;
           plan_.steps.push_back(step);
         }
       }
     }
     p.last_step = static_cast<int>(plan_.steps.size()) - 1;
+  }
+
+  // Consecutive layers that write parts of the same weight tiles.
+  bool SameTiles(int first, int last) const {
+    const int storage = network_.layers[first].out.storage;
+    return network_.storages[storage].as_weights && last + 1 < static_cast<int>(network_.layers.size()) &&
+           network_.layers[last + 1].out.storage == storage;
+  }
+
+  // One matrix after the other, all its parts together.
+  void EnumerateTiles(int first, int last) {
+    for (int64_t n = 0; n < network_.layers[first].batch; ++n) {
+      for (int l = first; l <= last; ++l) {
+        PlannedStep step;
+        step.layer = l;
+        step.piece.n = n;
+        step.piece.row_end = network_.layers[l].out_h;
+        step.piece.block_end = plan_.layers[l].mapping.blocks();
+        plan_.layers[l].last_step = static_cast<int>(plan_.steps.size());
+        if (n == 0) plan_.layers[l].first_step = plan_.layers[l].last_step;
+        plan_.steps.push_back(step);
+      }
+    }
   }
 
   int AddBuffer(Target memory, int64_t size, int first_step, int last_step, int storage, int layer) {
@@ -158,7 +250,8 @@ class Scheduler {
         if (operand->storage < 0) continue;
         const int root = network_.RootOf(operand->storage);
         auto [it, fresh] = used.try_emplace(root, plan_.layers[l].first_step, plan_.layers[l].last_step);
-        if (!fresh) it->second.second = plan_.layers[l].last_step;
+        it->second.first = std::min(it->second.first, plan_.layers[l].first_step);
+        it->second.second = std::max(it->second.second, plan_.layers[l].last_step);
       }
     }
     used_ = used;
@@ -168,7 +261,8 @@ class Scheduler {
       const Storage& storage = network_.storages[root];
       if (storage.is_input || !storage.constant.empty()) --interval.first;
       if (IsOutput(root)) ++interval.second;
-      p.buffer = AddBuffer(Target::kActivations, RoundUp(p.bytes, Alignment()), interval.first, interval.second, root, -1);
+      const int64_t bytes = p.rolling_rows > 0 ? p.rolling_rows * p.strides[kAxisH] : p.bytes;
+      p.buffer = AddBuffer(Target::kActivations, RoundUp(bytes, Alignment()), interval.first, interval.second, root, -1);
     }
   }
 
@@ -178,30 +272,35 @@ class Scheduler {
                    int PlannedStep::*slot) {
     if (units == 0) return;
     const LayerPlan& p = plan_.layers[l];
-    const int last_step = static_cast<int>(plan_.steps.size());
-    const auto load = [&](std::vector<Transfer>& list, int buffer, int64_t first, int64_t count, int step) {
-      list.push_back({buffer, 0, dram + first * unit_bytes, count * unit_bytes, l, step});
+    const int end = static_cast<int>(plan_.steps.size());
+    const auto add = [&](bool stays, int64_t first, int64_t count, int first_step, int last_step) {
+      const int buffer = stays ? AddBuffer(memory, count, -1, end, -1, l) : AddBuffer(memory, count, first_step, last_step, -1, l);
+      const Transfer transfer{buffer, 0, dram + first * unit_bytes, count * unit_bytes, l, stays ? 0 : first_step};
+      if (!stays) constant_loads_.push_back(static_cast<int>(plan_.loads.size()));
+      (stays ? plan_.setup_loads : plan_.loads).push_back(transfer);
+      return buffer;
     };
-    if (resident || p.blocks_per_tile >= p.mapping.blocks() || units_per_block == 0) {
-      const int buffer = resident ? AddBuffer(memory, units, -1, last_step, -1, l)
-                                  : AddBuffer(memory, units, p.first_step - p.prefetch, p.last_step, -1, l);
-      load(resident ? plan_.setup_loads : plan_.loads, buffer, 0, units, resident ? 0 : IssueStep(p.first_step, -1, p.prefetch));
-      for (int s = p.first_step; s <= p.last_step; ++s) plan_.steps[s].*slot = buffer;
-      return;
-    }
+    const bool whole = resident || units_per_block == 0 || !BlocksTiled(l);
+    const int64_t staying = memory == Target::kWeights && !whole ? p.resident_blocks * units_per_block : 0;
+    const int stays = whole ? add(resident, 0, units, p.first_step, p.last_step) : staying > 0 ? add(true, units - staying, staying, 0, 0) : -1;
     for (int s = p.first_step; s <= p.last_step; ++s) {
-      const Piece& piece = plan_.steps[s].piece;
-      const int64_t count = (piece.block_end - piece.block) * units_per_block;
-      const int buffer = AddBuffer(memory, count, s - p.prefetch, s, -1, l);
-      load(plan_.loads, buffer, piece.block * units_per_block, count, IssueStep(s, -1, p.prefetch));
-      plan_.steps[s].*slot = buffer;
+      PlannedStep& step = plan_.steps[s];
+      if (step.layer != l) continue;
+      const int64_t first = step.piece.block * units_per_block;
+      const bool streamed = !whole && first < units - staying;
+      step.*slot = streamed ? add(false, first, (step.piece.block_end - step.piece.block) * units_per_block, s, s) : stays;
     }
+  }
+
+  bool BlocksTiled(int l) const {
+    const Piece& piece = plan_.steps[plan_.layers[l].first_step].piece;
+    return piece.block_end - piece.block < plan_.layers[l].mapping.blocks();
   }
 
   void AddLayerConstants(int l) {
     const Layer& layer = network_.layers[l];
     const LayerPlan& p = plan_.layers[l];
-    AddConstant(l, Target::kWeights, p.weights_resident, p.mapping.weight_words(), params_.weight_word_pitch_bytes(), p.mapping.steps(),
+    AddConstant(l, Target::kWeights, p.weights_resident, layer.weights_storage >= 0 ? 0 : p.mapping.weight_words(), params_.weight_word_pitch_bytes(), p.mapping.shared_weights ? 0 : p.mapping.steps(),
                 p.weight_address, &PlannedStep::weight_buffer);
     AddConstant(l, Target::kParameters, p.parameters_resident, ParameterBlocks(layer, p.mapping), params_.parameter_block_pitch_bytes(),
                 layer.uniform_parameters ? 0 : 1, p.parameter_address, &PlannedStep::parameter_buffer);
@@ -209,6 +308,7 @@ class Scheduler {
                 &PlannedStep::lookup_buffer);
     for (int s = p.first_step; s <= p.last_step; ++s) {
       PlannedStep& step = plan_.steps[s];
+      if (step.layer != l) continue;
       const auto tiled = [&](int buffer, int64_t whole) { return buffer >= 0 && plan_.buffers[buffer].size < whole; };
       step.piece.weight_base = tiled(step.weight_buffer, p.mapping.weight_words()) ? -step.piece.block * p.mapping.steps() : 0;
       step.piece.parameter_base = tiled(step.parameter_buffer, ParameterBlocks(layer, p.mapping)) ? -step.piece.block : 0;
@@ -216,40 +316,6 @@ class Scheduler {
   }
 
   // ---- Operands.
-
-  // Rows of the root storage (n * height + h) that loops of an operand reach: [first, last].
-  void RootRows(const Operand& operand, int64_t height, const std::vector<std::pair<DimRef, std::pair<int64_t, int64_t>>>& loops,
-                int64_t& first, int64_t& last) const {
-    Box origin;
-    network_.RootOf(operand.storage, origin);
-    first = last = (origin[kAxisN] + operand.offset[kAxisN]) * height + origin[kAxisH] + operand.offset[kAxisH];
-    for (const auto& [ref, range] : loops) {
-      const int64_t step = ref.axis == kAxisN ? ref.multiple * height : ref.axis == kAxisH ? ref.multiple : 0;
-      first += step * range.first;
-      last += step * range.second;
-    }
-  }
-
-  void PieceRows(const Layer& layer, const Operand& operand, const Piece& piece, int64_t& first, int64_t& last) const {
-    const int64_t height = network_.storages[network_.RootOf(operand.storage)].extents[kAxisH];
-    const std::pair<int64_t, int64_t> n{piece.n, piece.n}, rows{piece.row, piece.row_end - 1}, columns{0, layer.out_w - 1};
-    if (&operand != &layer.in) {
-      RootRows(operand, height, {{operand.n, n}, {operand.h, rows}, {operand.w, columns}}, first, last);
-    } else if (!layer.bounded) {
-      RootRows(operand, height, {{operand.n, n}, {operand.h, rows}, {operand.w, columns}, {operand.kh, {0, layer.kernel_h - 1}},
-                                 {operand.kw, {0, layer.kernel_w - 1}}}, first, last);
-    } else {
-      int64_t in_first = 0, in_last = 0;
-      InputRows(layer, piece.row, piece.row_end, in_first, in_last);
-      const DimRef row{operand.h.axis, operand.h.multiple / layer.stride_h};
-      const DimRef column{operand.w.axis, operand.w.multiple / layer.stride_w};
-      RootRows(operand, height, {{operand.n, n}, {row, {in_first, std::max(in_first, in_last - 1)}}, {column, {0, layer.in_w - 1}}},
-               first, last);
-      // A window that lies in the padding alone reads nothing; any row will do.
-      const int64_t end = height * network_.storages[network_.RootOf(operand.storage)].extents[kAxisN] - 1;
-      first = std::min(first, end), last = std::min(last, end);
-    }
-  }
 
   // Bytes from the start of the root storage to the operand's origin.
   int64_t OriginBytes(const Operand& operand) const {
@@ -260,8 +326,8 @@ class Scheduler {
     return bytes;
   }
 
-  // Loads run under the step before, but not before what they read has been stored.
-  static int IssueStep(int needed, int stored, bool prefetch) { return std::max({0, needed - prefetch, stored + 1}); }
+  // Loads run under the steps before, but not before what they read has been stored.
+  static int IssueStep(int needed, int stored, int ahead) { return std::max({0, needed - ahead, stored + 1}); }
 
   // The last step that stores one of the rows of a spilled root; -1 where none does.
   int StoredAt(int root, int64_t first, int64_t last) const {
@@ -274,7 +340,7 @@ class Scheduler {
     return found;
   }
 
-  void AddOperand(int s, const Operand& operand, int PlannedStep::*slot, int64_t Piece::*base) {
+  void AddOperand(int s, const Operand& operand, int PlannedStep::*slot, int64_t Piece::*base, int64_t PlannedStep::*origin) {
     if (operand.storage < 0) return;
     PlannedStep& step = plan_.steps[s];
     const Layer& layer = network_.layers[step.layer];
@@ -283,30 +349,36 @@ class Scheduler {
     step.piece.*base = OriginBytes(operand);
     if (!p.spilled) {
       step.*slot = p.buffer;
+      if (p.rolling_rows > 0) step.piece.*base -= step.*origin * p.strides[kAxisH];
       return;
     }
     const bool is_out = &operand == &layer.out;
     const int64_t row_bytes = p.strides[kAxisH];
-    const bool prefetch = plan_.layers[step.layer].prefetch;
+    // Transfers overlap with the steps of one tile before or behind.
+    const int ahead = plan_.layers[step.layer].prefetch ? GroupLast(plan_, step.layer) - GroupFirst(plan_, step.layer) + 1 : 0;
     int64_t first = 0, last = 0;
-    PieceRows(layer, operand, step.piece, first, last);
+    PieceRows(network_, layer, operand, step.piece, first, last);
     step.piece.*base -= first * row_bytes;
-    // Blocks of one piece of rows share its buffers.
-    const bool same_rows = s > plan_.layers[step.layer].first_step && step.piece.block > 0;
+    // Blocks of one piece of rows share its buffers, and so do the layers that make one matrix of tiles.
+    const bool same_tiles = is_out && network_.storages[root].as_weights;
+    const bool same_rows = same_tiles ? s > 0 && network_.layers[plan_.steps[s - 1].layer].out.storage == root && plan_.steps[s - 1].piece.n == step.piece.n
+                                      : s > plan_.layers[step.layer].first_step && step.piece.block > 0;
     if (same_rows) {
       step.*slot = plan_.steps[s - 1].*slot;
-      plan_.buffers[step.*slot].last_step = s + (is_out && prefetch);
+      plan_.buffers[step.*slot].last_step = s + (is_out ? ahead : 0);
     } else {
-      step.*slot = AddBuffer(Target::kActivations, RoundUp((last - first + 1) * row_bytes, Alignment()), s - (!is_out && prefetch),
-                             s + (is_out && prefetch), -1, step.layer);
-      const bool shared = is_out && written_.contains(root) && !WritesWholeRows(layer);
+      step.*slot = AddBuffer(Target::kActivations, RoundUp((last - first + 1) * row_bytes, Alignment()), s - (is_out ? 0 : ahead),
+                             s + (is_out ? ahead : 0), -1, step.layer);
+      const bool shared = is_out && !same_tiles && written_.contains(root) && !WritesWholeRows(layer);
       if (!is_out || shared) {
         plan_.loads.push_back({step.*slot, 0, p.dram_address + first * row_bytes, (last - first + 1) * row_bytes, step.layer,
-                               IssueStep(s, StoredAt(root, first, last), prefetch)});
-        if (shared) plan_.buffers[step.*slot].first_step = s - prefetch;
+                               IssueStep(s, StoredAt(root, first, last), ahead)});
+        if (shared) plan_.buffers[step.*slot].first_step = s - ahead;
       }
     }
-    if (is_out && step.piece.block_end == plan_.layers[step.layer].mapping.blocks()) {
+    const bool more_tiles = same_tiles && s + 1 < static_cast<int>(plan_.steps.size()) &&
+                            network_.layers[plan_.steps[s + 1].layer].out.storage == root && plan_.steps[s + 1].piece.n == step.piece.n;
+    if (is_out && !more_tiles && step.piece.block_end == plan_.layers[step.layer].mapping.blocks()) {
       plan_.stores.push_back({step.*slot, 0, p.dram_address + first * row_bytes, (last - first + 1) * row_bytes, step.layer, s});
       written_[root].push_back({{first, last}, s});
     }
@@ -314,15 +386,43 @@ class Scheduler {
 
   bool WritesWholeRows(const Layer& layer) const {
     const Box& e = network_.storages[network_.RootOf(layer.out.storage)].extents;
-    const Box& own = network_.storages[layer.out.storage].extents;
-    return e[kAxisW] == own[kAxisW] && e[kAxisC] == own[kAxisC];
+    const DimRef& w = layer.out.w;
+    const int64_t columns = w.axis == kAxisW ? layer.out_w * w.multiple : 1;
+    const int64_t channels = layer.out_c * (w.axis == kAxisC ? layer.out_w : 1);
+    return columns == e[kAxisW] && channels == e[kAxisC];
+  }
+
+  // Tiles that the network makes itself come from where they were stored; tiles of rows of one batch share them.
+  void AddMadeWeights(int s) {
+    PlannedStep& step = plan_.steps[s];
+    const Layer& layer = network_.layers[step.layer];
+    if (layer.weights_storage < 0) return;
+    const LayerPlan& p = plan_.layers[step.layer];
+    const StoragePlan& tiles = plan_.storages[layer.weights_storage];
+    step.piece.weight_base = -step.piece.block * p.mapping.steps();
+    if (s > p.first_step) {
+      const PlannedStep& before = plan_.steps[s - 1];
+      if (before.piece.n == step.piece.n && before.piece.block == step.piece.block && before.piece.block_end == step.piece.block_end) {
+        step.weight_buffer = before.weight_buffer;
+        plan_.buffers[step.weight_buffer].last_step = s;
+        return;
+      }
+    }
+    const int64_t first = step.piece.n * p.mapping.blocks() + step.piece.block, count = step.piece.block_end - step.piece.block;
+    const int64_t words = count * p.mapping.steps(), row_bytes = tiles.strides[kAxisH];
+    HEDDLE_CHECK(row_bytes == p.mapping.steps() * params_.weight_word_pitch_bytes(), "rows of tiles are not contiguous");
+    step.weight_buffer = AddBuffer(Target::kWeights, words, s, s, -1, step.layer);
+    constant_loads_.push_back(static_cast<int>(plan_.loads.size()));
+    plan_.loads.push_back({step.weight_buffer, 0, tiles.dram_address + first * row_bytes, words * params_.weight_word_pitch_bytes(), step.layer, s,
+                           StoredAt(layer.weights_storage, first, first + count - 1) + 1});
   }
 
   void AddOperands(int s) {
     const Layer& layer = network_.layers[plan_.steps[s].layer];
-    AddOperand(s, layer.in, &PlannedStep::in_buffer, &Piece::in_base);
-    AddOperand(s, layer.b, &PlannedStep::b_buffer, &Piece::b_base);
-    AddOperand(s, layer.out, &PlannedStep::out_buffer, &Piece::out_base);
+    AddMadeWeights(s);
+    AddOperand(s, layer.in, &PlannedStep::in_buffer, &Piece::in_base, &PlannedStep::in_origin);
+    AddOperand(s, layer.b, &PlannedStep::b_buffer, &Piece::b_base, &PlannedStep::b_origin);
+    AddOperand(s, layer.out, &PlannedStep::out_buffer, &Piece::out_base, &PlannedStep::out_origin);
   }
 
   // ---- Inputs and outputs that are on chip as a whole.
@@ -337,14 +437,15 @@ class Scheduler {
       const Layer& layer = network_.layers[reader];
       int64_t loaded = 0;
       for (int s = interval.first; s <= plan_.layers[reader].last_step && loaded < p.bytes; ++s) {
+        if (plan_.steps[s].layer != reader) continue;
         int64_t first = 0, last = 0, want = p.bytes;
         const bool whole = network_.RootOf(layer.in.storage) != root || s == plan_.layers[reader].last_step || plan_.steps[s].batches > 1;
         if (!whole) {
-          PieceRows(layer, layer.in, plan_.steps[s].piece, first, last);
+          PieceRows(network_, layer, layer.in, plan_.steps[s].piece, first, last);
           want = std::min(p.bytes, RoundUp((last + 1) * p.strides[kAxisH], params_.beat_bytes()));
         }
         if (want <= loaded) continue;
-        plan_.loads.push_back({p.buffer, loaded, p.dram_address + loaded, want - loaded, reader, IssueStep(s, -1, true)});
+        plan_.loads.push_back({p.buffer, loaded, p.dram_address + loaded, want - loaded, reader, IssueStep(s, -1, 1)});
         loaded = want;
       }
     }
@@ -357,16 +458,19 @@ class Scheduler {
       if (p.spilled || !IsOutput(root) || network_.storages[root].is_input) continue;
       int writer = -1, writers = 0;
       for (size_t l = 0; l < network_.layers.size(); ++l) {
-        if (network_.RootOf(network_.layers[l].out.storage) == root) writer = static_cast<int>(l), ++writers;
+        if (network_.RootOf(network_.layers[l].out.storage) != root) continue;
+        ++writers;
+        if (writer < 0 || plan_.layers[l].last_step > plan_.layers[writer].last_step) writer = static_cast<int>(l);
       }
       const Layer& layer = network_.layers[writer];
       int64_t stored = 0;
       for (int s = plan_.layers[writer].first_step; s <= plan_.layers[writer].last_step; ++s) {
         const PlannedStep& step = plan_.steps[s];
+        if (step.layer != writer) continue;
         int64_t first = 0, last = 0, ready = p.bytes;
         if (s < plan_.layers[writer].last_step) {
           if (writers > 1 || step.piece.block_end < plan_.layers[writer].mapping.blocks()) continue;
-          PieceRows(layer, layer.out, step.piece, first, last);
+          PieceRows(network_, layer, layer.out, step.piece, first, last);
           ready = (last + 1) * p.strides[kAxisH] / params_.beat_bytes() * params_.beat_bytes();
         }
         if (ready <= stored) continue;
@@ -383,6 +487,7 @@ class Scheduler {
   std::map<int, std::pair<int, int>> used_;  // root: first and last step
   // Spilled root: rows [first, last] and the step that stores them.
   std::map<int, std::vector<std::pair<std::pair<int64_t, int64_t>, int>>> written_;
+  std::vector<int> constant_loads_;  // indices into plan_.loads, in the order in which they are needed
 };
 
 int64_t MemorySize(const AcceleratorParams& params, Target memory) {

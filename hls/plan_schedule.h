@@ -12,6 +12,9 @@ namespace heddle::hls {
 // (StoragePlan::spilled; LayerPlan's rows_per_tile, blocks_per_tile and …_resident; 0 means all).
 void ScheduleNetwork(const Network& network, const AcceleratorParams& params, const PlanOptions& options, Plan& plan);
 
+// Rows of the operand's root storage (n * height + h) that a piece of the layer touches: [first, last].
+void PieceRows(const Network& network, const Layer& layer, const Operand& operand, const Piece& piece, int64_t& first, int64_t& last);
+
 // Gives every buffer an address; false with the buffer that found no room.
 bool PlaceBuffers(const AcceleratorParams& params, Plan& plan, int& failed);
 

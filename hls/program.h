@@ -48,7 +48,7 @@ struct ProgramLayer {
   int64_t weight_bytes = 0;        // in DRAM, as tiles
   bool weights_resident = false;   // stay on chip between inferences
   int tiles = 1;                   // pieces in which it runs
-  int64_t cycles_estimated = 0;    // by the fast model: from the end of the layer before to the end of this one
+  int64_t cycles_estimated = 0;    // by the fast model, waiting included; the layers' add up to the program's
   CycleKinds kinds;                // the same by cause
 };
 
@@ -60,6 +60,7 @@ struct MemoryPlan {
   int64_t parameter_blocks_used = 0;
   int64_t activations_spilled_bytes = 0;  // tensors between layers that live in DRAM
   int64_t spilled_tensors = 0;
+  int64_t rolling_tensors = 0;            // within groups of fused layers: a few rows on chip at a time
 };
 
 struct CompiledProgram {

@@ -203,6 +203,7 @@ class Generator {
       c_->kernel_rows = c_->kernel_columns = 1;
     }
     const int64_t tiles = int64_t{c_->blocks} * c_->kernel_rows * c_->kernel_columns * c_->passes;
+    c_->shared_weights = Chance(4);
     c_->weight_base = tiles <= p_.weight_words ? static_cast<uint32_t>(Draw(0, p_.weight_words - tiles)) : 0;
     return true;
   }

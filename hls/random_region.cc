@@ -67,13 +67,14 @@ class Generator {
   void AddAny() {
     const ValueId x = Pick();
     if (ShapeOf(x).size() != 4) return AddElementwise(x);
-    switch (Int(0, 11)) {
+    switch (Int(0, 12)) {
       case 0: case 1: case 2: return AddConv(x, false);
       case 3: case 4: return AddConv(x, true);
       case 5: return AddPool(x, true);
       case 6: return AddPool(x, false);
       case 7: return AddMatMul(x);
       case 8: return AddMovement(x);
+      case 9: return AddActivationMatMul(x);
       default: return AddElementwise(x);
     }
   }
@@ -159,6 +160,35 @@ class Generator {
     const int64_t n = Int(1, 40);
     ir::Attributes attributes = {{"a_zero_point", Zero()}};
     std::vector<ValueId> inputs = {a, Constant({k, n}, ir::ElementType::kInt8, -128, 127)};
+    if (Coin()) inputs.push_back(Constant({n}, ir::ElementType::kInt32, -100000, 100000));
+    Requantise(n, 5000 * k, attributes);
+    Finish("QMatMul", inputs, attributes);
+  }
+
+  // x with itself or with another tensor of its shape, as matrices of pixels or of channels.
+  void AddActivationMatMul(ValueId x) {
+    ValueId other = x;
+    for (ValueId value : values_) {
+      if (ShapeOf(value) == ShapeOf(x) && Coin()) other = value;
+    }
+    const bool channels = Coin();  // contracted
+    const std::vector<int64_t> rows = {0, 2, 3, 1}, columns = {0, 2, 1, 3};
+    ValueId a = x, b = other;
+    if (channels) {
+      a = Finish("Transpose", {x}, {{"perm", rows}});
+      b = Finish("Transpose", {other}, {{"perm", columns}});
+    } else if (Coin()) {
+      a = Finish("Transpose", {x}, {{"perm", columns}});
+      b = Finish("Transpose", {other}, {{"perm", rows}});
+    } else {
+      b = Finish("Transpose", {other}, {{"perm", std::vector<int64_t>{0, 1, 3, 2}}});
+    }
+    const int64_t k = ShapeOf(a).back(), n = ShapeOf(b).back();
+    ir::Attributes attributes = {{"a_zero_point", Int(0, 3) == 0 ? -128 : Zero()}};
+    std::vector<int64_t> zeros(Coin() ? 1 : static_cast<size_t>(n), 0);
+    for (int64_t& zero : zeros) zero = Int(0, 5) == 0 ? -128 : Zero();
+    attributes["b_zero_point"] = zeros;
+    std::vector<ValueId> inputs = {a, b};
     if (Coin()) inputs.push_back(Constant({n}, ir::ElementType::kInt32, -100000, 100000));
     Requantise(n, 5000 * k, attributes);
     Finish("QMatMul", inputs, attributes);

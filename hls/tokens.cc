@@ -85,7 +85,7 @@ void InputAccess(const AcceleratorParams& params, const ComputeFields& c, std::v
 void ComputeAccesses(const AcceleratorParams& params, const ComputeFields& c, std::vector<Access>& accesses) {
   InputAccess(params, c, accesses);
   if (c.reduce == Reduce::kDot || c.reduce == Reduce::kDepthwise) {
-    const int64_t words = int64_t{c.blocks} * c.kernel_rows * c.kernel_columns * c.passes;
+    const int64_t words = int64_t{c.shared_weights ? 1 : c.blocks} * c.kernel_rows * c.kernel_columns * c.passes;
     accesses.push_back({Space::kWeights, false, c.weight_base, c.weight_base + words});
   }
   if (c.hold_accumulation) return;

@@ -19,6 +19,7 @@
 #include "ir/region.h"
 #include "sim/verilated_model.h"
 #include "testbench/data_path.h"
+#include "testbench/resnet50.h"
 
 namespace heddle {
 namespace {
@@ -52,16 +53,20 @@ void RunOnRtl(const hls::CompiledProgram& program, const std::vector<ir::Tensor>
   const sim::JobResult& job = result->jobs.at(1);
   const std::vector<ir::Tensor> found = hls::UnpackOutputs(program, job.dumps.at(0));
   for (size_t i = 0; i < found.size(); ++i) EXPECT_TRUE(found[i] == expected[i]) << program.outputs[i].name;
-  std::map<int, uint64_t> ends;
+  std::map<uint64_t, int> computed;  // end of each compute instruction, its layer
   uint64_t before = UINT64_MAX;
   for (const sim::UnitEvent& event : job.events) {
     before = std::min(before, event.start_cycle);
-    if (event.unit == 1) ends[event.tag] = std::max(ends[event.tag], event.end_cycle);
+    if (event.unit == 1) computed[event.end_cycle] = event.tag;
   }
-  for (const auto& [tag, end] : ends) {
-    std::printf("  %-40s %8lld RTL %8lld estimated\n", program.layers[static_cast<size_t>(tag)].name.c_str(), static_cast<long long>(end - before),
-                static_cast<long long>(program.layers[static_cast<size_t>(tag)].cycles_estimated));
+  std::map<int, int64_t> cycles;
+  for (const auto& [end, tag] : computed) {
+    cycles[tag] += static_cast<int64_t>(end - before);
     before = end;
+  }
+  for (const auto& [tag, count] : cycles) {
+    std::printf("  %-40s %8lld RTL %8lld estimated\n", program.layers[static_cast<size_t>(tag)].name.c_str(), static_cast<long long>(count),
+                static_cast<long long>(program.layers[static_cast<size_t>(tag)].cycles_estimated));
   }
   std::printf("  total %lld RTL, %lld estimated (%+.2f %%); setup %lld estimated, simulated at %.0f cycles/s\n", static_cast<long long>(job.counters.at("cycles_low")),
               static_cast<long long>(program.cycles_estimated),
@@ -112,6 +117,27 @@ void RunModel(const std::string& file, int64_t most_cycles) {
   const std::vector<ir::Tensor> found = hls::UnpackOutputs(*program, dram);
   for (size_t i = 0; i < found.size(); ++i) EXPECT_TRUE(found[i] == (*expected)[i]) << program->outputs[i].name;
   if (std::getenv("HEDDLE_RTL")) RunOnRtl(*program, inputs, *expected);
+}
+
+// MACs over what the lanes could have done in the estimated cycles.
+double EstimatedUtilisation(const ir::Graph& graph, const hls::AcceleratorParams& params, const hls::MemoryModel& memory) {
+  const auto program = hls::CompileRegion(graph, params, memory);
+  EXPECT_TRUE(program.ok()) << program.status();
+  if (!program.ok()) return 0;
+  std::printf("%s: %lld cycles estimated\n", graph.name().c_str(), static_cast<long long>(program->cycles_estimated));
+  return static_cast<double>(program->macs()) / (static_cast<double>(program->cycles_estimated) * params.peak_macs_per_cycle());
+}
+
+// Whole, with first convolution, pooling, residuals and the last matrix; memories as of targets edge-soc and zu7ev.
+TEST(AcceleratorModelsTest, Resnet50) {
+  const ir::Graph graph = testbench::MakeResnet50();
+  hls::AcceleratorParams params;
+  params.requantise_lanes = 16, params.activation_bytes = 262144, params.weight_words = 2048, params.parameter_blocks = 256;
+  params.axi_data_bits = 128;
+  EXPECT_GE(EstimatedUtilisation(graph, params, {60, 16}), 0.90);
+  params.contraction_lanes = params.output_lanes = 32;
+  params.requantise_lanes = 8, params.activation_bytes = 524288, params.weight_words = 1024, params.axi_data_bits = 256;
+  EXPECT_GE(EstimatedUtilisation(graph, params, {50, 32}), 0.85);
 }
 
 TEST(AcceleratorModelsTest, Ic) { RunModel("ic_int8_qdq.onnx", 38000); }

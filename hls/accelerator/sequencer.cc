@@ -244,6 +244,8 @@ class SequencerBuilder {
     const Expr next_in_block = m_.Name("next_in_block", in_block_ + Address("in_block_step"));
     // In the b phase the weight address has already moved on.
     const Expr next_weight = m_.Name("next_weight", weight_ + ZeroExtend(~b_phase_, w_.weight_address));
+    // Shared tiles: the next block starts over with the first one's.
+    const Expr block_weight = m_.Name("block_weight", Mux(F("shared_weights", 1), weight_block_, next_weight));
     const Expr first_index = m_.Name("first_index", F("first_row", kRowBits));
     const Expr first_offset = m_.Name("first_offset", Offset("first_x"));
     m_.Clocked([&](Block& b) {
@@ -265,7 +267,7 @@ class SequencerBuilder {
             b.Set(in_kernel_row_, in_row_);
             b.Set(weight_, weight_block_);
           });
-          b.Else([&] { NextRow(b, next_in_row, next_index_row, next_in_block, next_weight, first_index, first_offset); });
+          b.Else([&] { NextRow(b, next_in_row, next_index_row, next_in_block, block_weight, first_index, first_offset); });
         });
         b.ElseIf(~to_b_, [&] {
           b.If(~pass_.last, [&] {
@@ -296,7 +298,7 @@ class SequencerBuilder {
   }
 
   void NextRow(Block& b, const Expr& next_in_row, const Expr& next_index_row, const Expr& next_in_block,
-               const Expr& next_weight, const Expr& first_index, const Expr& first_offset) {
+               const Expr& block_weight, const Expr& first_index, const Expr& first_offset) {
     Reload(b, x_);
     SetOffsets(b, first_offset);
     b.Set(emit_wait_, F("first_emit"));
@@ -315,7 +317,8 @@ class SequencerBuilder {
       b.Set(in_block_, next_in_block);
       b.Set(in_row_, next_in_block);
       b.Set(in_kernel_row_, next_in_block);
-      b.Set(weight_block_, next_weight);
+      b.Set(weight_block_, block_weight);
+      b.Set(weight_, block_weight);
       Count(b, block_);
       b.If(block_.last, [&] { b.Set(running_, Const(1, 0)); });
     });

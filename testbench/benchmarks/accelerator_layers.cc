@@ -1,0 +1,101 @@
+// Cycles of each layer of a network on a target's accelerator, as the fast model sees them: where a plan loses time, and
+// which nodes the engine refuses.
+//
+//   accelerator_layers MODEL.onnx|resnet50 TARGET.json [DIMENSION=VALUE…]
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <fstream>
+
+#include "frontend/onnx_import.h"
+#include "hls/compiler.h"
+#include "hls/params.h"
+#include "ir/op.h"
+#include "ir/passes/pass.h"
+#include "ir/region.h"
+#include "testbench/resnet50.h"
+
+namespace heddle {
+namespace {
+
+int Fail(const absl::Status& status) {
+  fmt::print(stderr, "{}\n", std::string(status.message()));
+  return 1;
+}
+
+// The accelerator of a target file.
+absl::Status ReadTarget(const char* path, hls::AcceleratorParams& params, hls::MemoryModel& memory) {
+  std::ifstream file(path);
+  const auto target = nlohmann::json::parse(file, nullptr, false);
+  if (target.is_discarded() || !target.contains("devices")) return absl::InvalidArgumentError("no target file");
+  for (const auto& device : target["devices"]) {
+    if (device.value("kind", "") != "accelerator") continue;
+    auto read = hls::ParamsFromJson(device["parameters"]);
+    if (!read.ok()) return read.status();
+    params = *read;
+    auto model = hls::MemoryModelFromJson(device.value("memory", nlohmann::json::object()));
+    if (!model.ok()) return model.status();
+    memory = *model;
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError("the target has no accelerator");
+}
+
+int Main(int argc, char** argv) {
+  hls::AcceleratorParams params;
+  hls::MemoryModel memory;
+  if (const absl::Status status = ReadTarget(argv[2], params, memory); !status.ok()) return Fail(status);
+  frontend::ImportOptions options;
+  for (int i = 3; i < argc; ++i) {
+    const char* equals = std::strchr(argv[i], '=');
+    if (equals) options.symbols[std::string(argv[i], equals - argv[i])] = std::atoll(equals + 1);
+  }
+  const bool resnet50 = std::strcmp(argv[1], "resnet50") == 0;
+  auto graph = resnet50 ? absl::StatusOr<ir::Graph>(testbench::MakeResnet50()) : frontend::ImportOnnx(argv[1], options);
+  if (!graph.ok()) return Fail(graph.status());
+  if (const absl::Status status = ir::RunDefaultPipeline(*graph); !status.ok()) return Fail(status);
+  std::vector<ir::NodeId> nodes;
+  for (ir::NodeId id : graph->NodeIds()) {
+    const ir::Node& node = graph->node(id);
+    const ir::Support support = hls::SupportsNode(*graph, node, params);
+    if (support.supported) {
+      nodes.push_back(id);
+    } else {
+      fmt::print("  {} ({}) elsewhere: {} {}\n", node.name, node.op, support.code, support.text);
+    }
+  }
+  const auto start = std::chrono::steady_clock::now();
+  const auto program = hls::CompileRegion(ir::ExtractRegion(*graph, nodes), params, memory);
+  if (!program.ok()) return Fail(program.status());
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  const double peak = params.peak_macs_per_cycle();
+  fmt::print("{:44} {:14} {:>10} {:>9} {:>9} {:>6} {:>5} {:>9}\n", "layer", "kind", "MACs", "cycles", "excess", "util", "tiles", "weights");
+  for (const hls::ProgramLayer& layer : program->layers) {
+    const double ideal = static_cast<double>(layer.macs) / peak;
+    fmt::print("{:44} {:14} {:10} {:9} {:9.0f} {:6.3f} {:5} {:>9}{}\n", layer.name.substr(0, 44), layer.kind, layer.macs, layer.cycles_estimated,
+               static_cast<double>(layer.cycles_estimated) - ideal, ideal / static_cast<double>(std::max<int64_t>(1, layer.cycles_estimated)), layer.tiles,
+               layer.weight_bytes, layer.weights_resident ? "r" : "");
+  }
+  fmt::print("{} of {} nodes, {} layers, {} instructions, {} cycles estimated, utilisation {:.4f}, {} bytes read, {} written, {} tensors of {} bytes "
+             "spilled, activation memory {}, weights {} ({} resident), compiled in {:.2f} s\n",
+             nodes.size(), graph->NodeIds().size(), program->layers.size(), program->run.size(), program->cycles_estimated,
+             static_cast<double>(program->macs()) / (static_cast<double>(program->cycles_estimated) * peak), program->dram_bytes_read,
+             program->dram_bytes_written, program->plan.spilled_tensors, program->plan.activations_spilled_bytes,
+             program->plan.activation_bytes_used, program->plan.weight_words_used, program->plan.weight_words_resident, seconds);
+  return 0;
+}
+
+}  // namespace
+}  // namespace heddle
+
+int main(int argc, char** argv) {
+  if (argc < 3) {
+    fmt::print(stderr, "accelerator_layers MODEL.onnx|resnet50 TARGET.json [DIMENSION=VALUE…]\n");
+    return 2;
+  }
+  return heddle::Main(argc, argv);
+}
