@@ -136,7 +136,10 @@ absl::Status DiffCommand(const std::string& a, const std::string& b, double max_
   fmt::print("latency: {:.1f} us ({}) -> {:.1f} us ({}), {:+.2f} %\n", first.latency_us.value, first.target.name, second.latency_us.value,
              second.target.name, change);
   if (first.accelerator && second.accelerator) {
-    fmt::print("accelerator cycles: {} -> {}\n", first.accelerator->cycles_simulated, second.accelerator->cycles_simulated);
+    const auto cycles = [](const report::Accelerator& a) {
+      return a.cycles_simulated > 0 ? fmt::format("{}", a.cycles_simulated) : fmt::format("{} (estimated)", a.cycles_estimated);
+    };
+    fmt::print("accelerator cycles: {} -> {}\n", cycles(*first.accelerator), cycles(*second.accelerator));
     if (const std::string why = report::CompareAccelerators(first, second); !why.empty()) fmt::print("{}\n", why);
   }
   fmt::print("regions: {} -> {}\nnodes that moved:\n", first.partition.regions.size(), second.partition.regions.size());

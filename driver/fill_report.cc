@@ -220,10 +220,18 @@ class Filler {
 
   void SetKnob(report::Accelerator& out) const {
     if (estimate_seconds_ > 0) out.estimated_cycles_per_second = static_cast<double>(out.cycles_estimated) / estimate_seconds_;
+    if (out.cycles_estimated == 0) return;
+    const auto share = [&out](int64_t cycles) { return report::FormatPercent(100.0 * static_cast<double>(cycles) / static_cast<double>(out.cycles_estimated)); };
     const auto best = std::max_element(saved_cycles_.begin(), saved_cycles_.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
-    if (best == saved_cycles_.end() || out.cycles_estimated == 0) return;
-    out.knob = fmt::format("{}: {} cycles less ({})", best->first, report::FormatThousands(best->second),
-                           report::FormatPercent(100.0 * static_cast<double>(best->second) / static_cast<double>(out.cycles_estimated)));
+    const int64_t saved = best == saved_cycles_.end() ? 0 : best->second;
+    if (saved > 0) out.knob = fmt::format("{}: {} cycles less ({})", best->first, report::FormatThousands(saved), share(saved));
+    for (const char* lanes : {"idle_output_lanes", "idle_contraction_lanes"}) {
+      const auto idle = out.cycles_by_cause.find(lanes);
+      if (idle == out.cycles_by_cause.end() || idle->second <= saved || idle->second * 10 < out.cycles_estimated) continue;
+      out.knob = fmt::format("another shape of lanes: {} take {} cycles ({}){}", report::Words(lanes), report::FormatThousands(idle->second), share(idle->second),
+                             out.knob.empty() ? "" : "; " + out.knob);
+      break;
+    }
   }
 
   static void AddCounters(const ir::RunResult& run, report::Accelerator& out) {

@@ -49,10 +49,12 @@ absl::StatusOr<std::vector<Knob>> TryKnobs(const CompiledProgram& program) {
   trials[4].change = fmt::format("{} bursts in flight instead of {}", 2 * p.outstanding_reads, p.outstanding_reads);
   trials[4].params.outstanding_reads *= 2;
   trials[4].params.outstanding_writes *= 2;
+  EstimateOptions options;
+  options.program_address = program.run_address;
   std::vector<Knob> knobs;
   for (const Trial& trial : trials) {
     if (!CheckParams(trial.params).ok()) continue;
-    HEDDLE_ASSIGN_OR_RETURN(const ProgramTiming timing, EstimateProgram(trial.params, trial.memory, program.run, {.program_address = program.run_address, .layer_names = {}}));
+    HEDDLE_ASSIGN_OR_RETURN(const ProgramTiming timing, EstimateProgram(trial.params, trial.memory, program.run, options));
     if (timing.total_cycles < program.cycles_estimated) knobs.push_back({trial.change, program.cycles_estimated - timing.total_cycles});
   }
   std::stable_sort(knobs.begin(), knobs.end(), [](const Knob& a, const Knob& b) { return a.saved_cycles > b.saved_cycles; });

@@ -26,9 +26,11 @@ class Generator {
   RandomProgram Make(int compute_instructions) {
     LayOut();
     AddInitialLoads();
+    bool is_first = true;  // the only one that takes the loads' token, also where a second continues its accumulation
     for (int i = 0; i < compute_instructions; ++i) {
       Instruction compute = DrawCompute();
-      compute.header.wait_load = i == 0 ? 1 : 0;
+      compute.header.wait_load = is_first ? 1 : 0;
+      is_first = false;
       compute.header.signal_store = i + 1 == compute_instructions ? 1 : 0;
       compute.compute.tag = static_cast<uint32_t>(i);
       if (Chance(2)) result_.program.push_back(DrawSideTransfer(Opcode::kLoad));

@@ -64,6 +64,7 @@ int64_t ComputeCycles(const AcceleratorParams& params, const ComputeFields& fiel
 struct EstimateOptions {
   int64_t program_address = 0;           // where the program lies in DRAM; only the memory's rows care
   std::vector<std::string> layer_names;  // by tag, for messages
+  bool every_cycle = false;              // for tests: no stretch is crossed in one step; the same result, slower
 };
 
 // E-PROGRAM-006 where the program stops before its end, with what each unit waits for.

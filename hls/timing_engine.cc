@@ -47,11 +47,16 @@ bool TimingEngine::AllIdle() const {
 
 bool TimingEngine::Run() {
   while (!AllIdle()) {
-    if (Cycle()) continue;
+    if (options_.every_cycle && compute_active_) compute_.AdvanceTo(cycle_);
+    if (Cycle()) {
+      if (const int64_t beats = options_.every_cycle ? 0 : SteadyBeats(); beats > 0) StreamBeats(beats);
+      continue;
+    }
     const int64_t to_memory = memory_.NextChange() - memory_.cycle();
     const int64_t to_compute = compute_active_ ? compute_end_ - cycle_ : MemoryTiming::kNever;
-    const int64_t cycles = std::min(to_memory, to_compute);
+    int64_t cycles = std::min(to_memory, to_compute);
     if (cycles >= MemoryTiming::kNever / 2) return false;
+    if (options_.every_cycle) cycles = 1;
     Account({}, cycles);
     memory_.Skip(cycles);
     cycle_ += cycles;
@@ -60,6 +65,26 @@ bool TimingEngine::Run() {
   timing_.total_cycles = cycle_ + 1;
   timing_.row_misses = static_cast<int64_t>(memory_.row_misses());
   return true;
+}
+
+int64_t TimingEngine::SteadyBeats() const {
+  const MemoryTiming::Outputs& m = memory_.outputs();
+  if (!m.rvalid || m.bvalid || store_.active || !load_.write.active || port_.owners.empty() || port_.owners.front()) return 0;
+  if (compute_active_ && At(load_.written).transfer.target == Target::kActivations) return 0;  // the two may meet at a bank
+  const bool free = port_.owners.size() < static_cast<size_t>(params_.outstanding_reads) && (!port_.valid || m.arready);
+  if ((port_.valid && m.arready) || (free && (fetch_.asking || load_.ask.active))) return 0;
+  if (fetch_.holds ? queues_[UnitOf(At(fetch_.held))].can_push() : fetch_.complete) return 0;
+  if ((!load_.waiting && !load_.ask.active && HeadReady(0)) || (!compute_active_ && HeadReady(1)) || HeadReady(2)) return 0;
+  const int64_t beats = std::min(memory_.SteadyReads(), load_.write.beats_left - 1);
+  return compute_active_ ? std::min(beats, compute_end_ - cycle_) : beats;
+}
+
+void TimingEngine::StreamBeats(int64_t beats) {
+  Account({}, beats);
+  patience_ = {};
+  load_.write.Advance(beats);
+  memory_.TakeReads(beats);
+  cycle_ += beats;
 }
 
 int TimingEngine::LacksTokensOf(int unit) const {

@@ -48,6 +48,9 @@ class TimingEngine {
 
   // One cycle; false where nothing happened, so that only time can bring a change.
   bool Cycle();
+  // Cycles from now on in which a load takes a beat and nothing else happens.
+  int64_t SteadyBeats() const;
+  void StreamBeats(int64_t beats);
   Signals Decide();
   void Arbitrate(Signals& s);
   void Account(const Signals& s, int64_t cycles);

@@ -49,7 +49,7 @@ struct TransferWalkTiming {
   }
   // Beats of the next burst: to the end of the row, to the longest burst, to the next 4 KiB.
   int64_t Burst(int64_t longest) const {
-    const int64_t to_page = (4096 - (address & 4095)) / beat_bytes;
+    const int64_t to_page = (4096 - (address & 4095) + beat_bytes - 1) / beat_bytes;
     return std::min(beats_left, std::min(to_page, longest));
   }
 };

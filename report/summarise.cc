@@ -27,7 +27,9 @@ void SplitAccelerator(const Report& report, const DeviceUse& device, std::vector
     for (const auto& [cause, cycles] : accelerator.cycles_by_cause) {
       const double us = static_cast<double>(cycles) * us_per_cycle;
       rest_us -= us;
-      const std::string knob = accelerator.knob.empty() ? fmt::format("without it about {} less", FormatUs(us)) : accelerator.knob;
+      std::string knob = accelerator.knob;
+      if (knob.empty() && cause == "multiplying") knob = fmt::format("twice the MACs a cycle: about {} less if they can be kept busy", FormatUs(us / 2));
+      if (knob.empty()) knob = fmt::format("without it about {} less", FormatUs(us));
       shares.push_back({fmt::format("{}: {}", device.name, Words(cause)), us, knob});
     }
     if (rest_us > 0) shares.push_back({device.name + ": starting regions", rest_us, "fewer regions, or one start for several inferences"});

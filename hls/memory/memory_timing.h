@@ -145,6 +145,25 @@ class MemoryTiming {
     DriveQuietly();
   }
 
+  // Beats of the burst on offer, its last one excepted, that can be taken one a cycle from now on.
+  int64_t SteadyReads() const {
+    if (!outputs_.rvalid || Refreshing(cycle_)) return 0;
+    int64_t beats = reads_.front().beats - 1;
+    if (rate_ < beat_) beats = std::min(beats, std::max<int64_t>(0, credit_ - beat_) / (beat_ - rate_));
+    if (model_.refresh_interval_cycles > 0) beats = std::min(beats, (RefreshesUntil(cycle_) + 1) * model_.refresh_interval_cycles - 1 - cycle_);
+    return beats;
+  }
+  // So many cycles, at most SteadyReads(), in each of which a read beat is taken and nothing else happens.
+  void TakeReads(int64_t beats) {
+    Burst& burst = reads_.front();
+    burst.address += beat_bytes_ * static_cast<uint64_t>(beats);
+    burst.beats -= static_cast<int>(beats);
+    cycle_ += beats;
+    credit_ = std::min(credit_ + beats * (rate_ - beat_), most_credit_);
+    outputs_.rvalid = false;
+    DriveQuietly();
+  }
+
   static constexpr int64_t kNever = INT64_MAX / 4;
   // The first cycle after this one at which an output can change by itself; never late, kNever where none will.
   int64_t NextChange() const {
