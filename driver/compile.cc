@@ -78,10 +78,16 @@ class ModelRun {
     HEDDLE_ASSIGN_OR_RETURN(const sim::WaveRequest waves, ParseWaves(options_.waves));
     for (const auto& device : devices_) {
       if (auto* accelerator = dynamic_cast<sim::AcceleratorDevice*>(device.get())) {
-        accelerator->set_options({waves, directory_->path() / "sim", !options_.compile_only});
+        accelerator->set_options({waves, directory_->path() / "sim", ChosenSimulator(),
+                                  options_.systemc_accelerator == "rtl" ? sim::PlatformAccelerator::kRtl : sim::PlatformAccelerator::kFast});
       }
     }
     return absl::OkStatus();
+  }
+
+  sim::Simulator ChosenSimulator() const {
+    if (options_.compile_only || options_.simulator == "fast") return sim::Simulator::kFast;
+    return options_.simulator == "systemc" ? sim::Simulator::kSystemC : sim::Simulator::kRtl;
   }
 
   absl::Status Import() {
@@ -128,6 +134,11 @@ class ModelRun {
   absl::Status Run() {
     HEDDLE_ASSIGN_OR_RETURN(inputs_, LoadInputs(graph_, options_.inputs));
     talk_.Step("run and simulate");
+    if (AnyOnAccelerator() && options_.simulator != "rtl") {
+      report_.notes.push_back(options_.simulator == "fast" ? "the accelerator's cycles are the fast model's; no RTL was simulated"
+                                                           : fmt::format("the accelerator's simulated cycles are those of the SystemC platform, accelerator: {}",
+                                                                         options_.systemc_accelerator == "rtl" ? "RTL" : "fast model"));
+    }
     HEDDLE_ASSIGN_OR_RETURN(run_, RunPlan(graph_, regions_, inputs_, Progress()));
     return absl::OkStatus();
   }
@@ -165,6 +176,10 @@ class ModelRun {
       checks_.push_back(std::move(check));
     } else {
       report_.notes.push_back("not compared through OpenCL: this machine has no driver");
+    }
+    if (AnyOnAccelerator()) {
+      HEDDLE_ASSIGN_OR_RETURN(CrossCheck check, CheckSystemC(reference, regions_, Progress()));
+      checks_.push_back(std::move(check));
     }
     if (options_.hls && AnyOnAccelerator()) {
       HEDDLE_ASSIGN_OR_RETURN(CrossCheck check, CheckHls(reference, regions_, Progress()));

@@ -10,6 +10,7 @@
 
 #include "driver/commands.h"
 #include "driver/exit_codes.h"
+#include "driver/explore.h"
 #include "driver/options.h"
 #include "driver/run_directory.h"
 
@@ -101,6 +102,16 @@ class CommandLine {
     });
     AddModelOptions(*compile, options_);
     AddOutputOptions(*compile, options_);
+    CLI::App* explore = Command("explore", "sweep the accelerator's parameters: cycles against size, the Pareto front, the best that fits", [this] {
+      explore_.run = options_;
+      return ExploreCommand(explore_);
+    });
+    AddModelOptions(*explore, options_);
+    explore->add_option("--sweep", explore_.sweep, "parameters and their values: contraction_lanes=8,16,24,output_lanes=8,16 (docs/accelerator.md; rows and cols for short)")->required();
+    explore->add_flag("--confirm", explore_.confirm, "simulate the best point in RTL and compare it with the reference interpreter");
+    explore->add_flag("--json", options_.json, "print explore.json instead of the table");
+    explore->add_option("-i,--input", options_.inputs, "as for run; for --confirm");
+    explore->add_option("-o,--out", options_.out, "folder for explore.txt, explore.json, explore.html and the confirmed point's run")->capture_default_str();
     AddPartitionOptions(*Command("partition", "print which node would run where and why, as JSON; or solve a placement graph", [this] { return PartitionCommand(options_); }), options_);
   }
 
@@ -108,6 +119,10 @@ class CommandLine {
     CLI::App* simulate = Command("simulate", "simulate a compiled run directory's accelerator regions again", [this] { return SimulateCommand(directory_, options_); });
     simulate->add_option("dir", directory_, "run directory")->required();
     simulate->add_option("-i,--input", options_.inputs, "as for run");
+    simulate->add_option("--model", options_.simulator, "what the accelerator's regions run on: its Verilog, the fast model, or the SystemC platform")
+        ->check(CLI::IsMember({"rtl", "fast", "systemc"}))->capture_default_str();
+    simulate->add_option("--systemc-accelerator", options_.systemc_accelerator, "the accelerator in the SystemC platform: the fast model, or its Verilog behind a bridge")
+        ->check(CLI::IsMember({"fast", "rtl"}))->capture_default_str();
     simulate->add_option("--waves", options_.waves, "record waves of the RTL (FST): all, or START:END in cycles");
     simulate->add_option("-o,--out", options_.out, "the new run directory")->capture_default_str();
     AddTalk(*simulate, options_.talk);
@@ -137,6 +152,7 @@ class CommandLine {
 
   CLI::App app_;
   RunOptions options_;
+  ExploreOptions explore_;
   std::string directory_, other_, node_, format_ = "text";
   double threshold_percent_ = -1;
   bool full_ = false;

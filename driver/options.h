@@ -30,6 +30,8 @@ struct RunOptions {
   std::string objective = "latency";
   std::vector<std::string> devices;  // names or kinds allowed; empty: all of the target
   VerifyMode verify = VerifyMode::kAll;
+  std::string simulator = "rtl";           // what the accelerator's regions run on: rtl, fast or systemc
+  std::string systemc_accelerator = "fast"; // the accelerator in the SystemC platform: fast or rtl
   bool compile_only = false;  // stop before anything runs
   bool json = false;          // report.json on stdout instead of the text report
   bool strict = false;        // exit 4 where the target's limits are missed

@@ -72,6 +72,12 @@ std::vector<report::OutputCheck> CompareOutputs(const ir::Graph& graph, const st
   return checks;
 }
 
+std::vector<ir::Tensor> ValuesOf(const ir::Graph& graph, const std::vector<ir::ValueId>& ids, const Reference& reference) {
+  std::vector<ir::Tensor> tensors;
+  for (ir::ValueId id : ids) tensors.push_back(reference.values.at(graph.value(id).name));
+  return tensors;
+}
+
 // Maximal runs of nodes in topological order that the device takes, the others on the host.
 std::vector<PlannedRegion> WholePlan(const ir::Graph& graph, const std::vector<ir::NodeId>& order, ir::Device& device) {
   std::vector<PlannedRegion> plan;
@@ -113,9 +119,8 @@ absl::StatusOr<CrossCheck> CheckRegions(const std::string& against, const std::s
     const auto* accelerator = dynamic_cast<const sim::AcceleratorRegion*>(region.code.get());
     if (!accelerator) continue;
     if (progress) progress(against + ": simulating " + region.name);
-    std::vector<ir::Tensor> inputs, expected;
-    for (ir::ValueId id : region.graph->inputs()) inputs.push_back(reference.values.at(region.graph->value(id).name));
-    for (ir::ValueId id : region.graph->outputs()) expected.push_back(reference.values.at(region.graph->value(id).name));
+    const std::vector<ir::Tensor> inputs = ValuesOf(*region.graph, region.graph->inputs(), reference);
+    const std::vector<ir::Tensor> expected = ValuesOf(*region.graph, region.graph->outputs(), reference);
     const absl::Status status = check_region(*accelerator, inputs, expected);
     const bool differs = ir::ErrorCode(status) == difference;
     if (!status.ok() && !differs) return status;
@@ -170,7 +175,8 @@ CrossCheck CheckPlan(const ir::Graph& graph, const Reference& reference, const s
   std::vector<std::string> names;
   for (const CompiledPlanRegion& region : plan) {
     const ir::Device& device = *devices[static_cast<size_t>(region.planned.device)];
-    const std::string name = device.kind() == "accelerator" ? device.name() + " RTL" : device.name();
+    const auto* accelerator = dynamic_cast<const sim::AcceleratorDevice*>(&device);
+    const std::string name = accelerator ? device.name() + " " + accelerator->simulator_name() : device.name();
     if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
   }
   check.against = fmt::format("plan ({})", fmt::join(names, " + "));
@@ -205,6 +211,25 @@ absl::StatusOr<CrossCheck> CheckHlsOf(const ir::Graph& graph, const Reference& r
   absl::StatusOr<CrossCheck> check = plan.ok() ? CheckHls(reference, *plan, {}) : absl::StatusOr<CrossCheck>(plan.status());
   std::error_code ignored;
   std::filesystem::remove_all(folder, ignored);
+  return check;
+}
+
+absl::StatusOr<CrossCheck> CheckSystemC(const Reference& reference, const std::vector<CompiledPlanRegion>& plan,
+                                        const std::function<void(const std::string&)>& progress) {
+  CrossCheck check;
+  check.against = "SystemC";
+  for (const CompiledPlanRegion& region : plan) {
+    const auto* accelerator = dynamic_cast<const sim::AcceleratorRegion*>(region.code.get());
+    if (!accelerator) continue;
+    if (progress) progress("SystemC platform, " + region.name);
+    HEDDLE_ASSIGN_OR_RETURN(const ir::RunResult result, accelerator->RunOnPlatform(ValuesOf(*region.graph, region.graph->inputs(), reference),
+                                                                                   sim::PlatformAccelerator::kFast));
+    const std::vector<ir::Tensor> expected = ValuesOf(*region.graph, region.graph->outputs(), reference);
+    for (size_t i = 0; i < expected.size(); ++i) {
+      check.outputs.push_back(CompareTensors(region.graph->value(region.graph->outputs()[i]).name, expected[i], result.outputs[i]));
+      if (check.outputs.back().mismatches && check.first_difference.empty()) check.first_difference = region.name;
+    }
+  }
   return check;
 }
 

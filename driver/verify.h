@@ -42,6 +42,10 @@ CrossCheck CheckPlan(const ir::Graph& graph, const Reference& reference, const s
 absl::StatusOr<CrossCheck> CheckWholeOn(const ir::Graph& graph, const Reference& reference, const std::vector<ir::Tensor>& inputs,
                                         ir::Device& device, ir::Device& host, const std::function<void(const std::string&)>& progress);
 
+// The program of every accelerator region on the SystemC platform with its fast accelerator, on the reference's values.
+absl::StatusOr<CrossCheck> CheckSystemC(const Reference& reference, const std::vector<CompiledPlanRegion>& plan,
+                                        const std::function<void(const std::string&)>& progress);
+
 // The HLS C++ of every accelerator region, C-simulated on the reference's values. An error that is not a difference is
 // returned as one.
 absl::StatusOr<CrossCheck> CheckHls(const Reference& reference, const std::vector<CompiledPlanRegion>& plan,

@@ -12,6 +12,7 @@
 #include <set>
 
 #include "hls/accelerator/accelerator.h"
+#include "hls/driver_c/driver_c.h"
 #include "hls/functional_model.h"
 #include "hls/hls_cpp.h"
 #include "hls/registers.h"
@@ -46,6 +47,14 @@ absl::Status WriteProgram(const hls::CompiledProgram& program, const fs::path& d
   HEDDLE_ASSIGN_OR_RETURN(const std::vector<uint8_t> bytes, hls::EncodeProgram(program.run));
   HEDDLE_RETURN_IF_ERROR(WriteFile(directory / "program.bin", bytes.data(), bytes.size()));
   return WriteFile(directory / "weights.bin", program.image.data(), program.image.size());
+}
+
+// driver/: the driver for all regions, and this region's program and examples.
+absl::Status WriteDriver(const hls::CompiledProgram& program, const std::string& name, const fs::path& directory) {
+  for (const auto& sources : {hls::DriverSources(), hls::DriverProgramSources(program, name)}) {
+    for (const auto& [file, text] : sources) HEDDLE_RETURN_IF_ERROR(WriteFile(directory / file, text.data(), text.size()));
+  }
+  return absl::OkStatus();
 }
 
 absl::Status WriteRtl(const hls::AcceleratorParams& params, const fs::path& directory) {
@@ -116,9 +125,8 @@ absl::StatusOr<hls::IcarusResult> AcceleratorRegion::CheckIcarus(const std::vect
   return hls::SimulateInIcarus(program_, inputs, directory_.parent_path() / "rtl", directory_ / "verilog_testbench");
 }
 
-absl::StatusOr<SimulationResult> AcceleratorRegion::Simulate(const std::vector<std::vector<ir::Tensor>>& inputs) {
-  HEDDLE_ASSIGN_OR_RETURN(const VerilatedModel* model, device_.Model({}));
-  const std::vector<uint8_t> dram = hls::InitialDram(program_);
+absl::StatusOr<SimulationRequest> AcceleratorRegion::MakeRequest(const std::vector<uint8_t>& dram,
+                                                                 const std::vector<std::vector<ir::Tensor>>& inputs) const {
   SimulationRequest request;
   request.image = &dram;
   request.memory = device_.memory();
@@ -138,6 +146,13 @@ absl::StatusOr<SimulationResult> AcceleratorRegion::Simulate(const std::vector<s
     }
     request.jobs.push_back(std::move(job));
   }
+  return request;
+}
+
+absl::StatusOr<SimulationResult> AcceleratorRegion::Simulate(const std::vector<std::vector<ir::Tensor>>& inputs) {
+  HEDDLE_ASSIGN_OR_RETURN(const VerilatedModel* model, device_.Model({}));
+  const std::vector<uint8_t> dram = hls::InitialDram(program_);
+  HEDDLE_ASSIGN_OR_RETURN(SimulationRequest request, MakeRequest(dram, inputs));
   const WaveRequest& waves = device_.options().waves;
   if (waves.enabled && !device_.options().directory.empty()) {
     request.wave_file = device_.options().directory / (name_ + ".fst");
@@ -168,6 +183,17 @@ absl::Status AcceleratorRegion::Explain(const absl::Status& failure) const {
     if (!timing.ok()) message += fmt::format("\nin the {} program: {}", name, std::string(timing.status().message()));
   }
   return absl::Status(failure.code(), message);
+}
+
+absl::StatusOr<ir::RunResult> AcceleratorRegion::RunOnPlatform(const std::vector<ir::Tensor>& inputs, PlatformAccelerator accelerator) const {
+  HEDDLE_ASSIGN_OR_RETURN(const SystemCPlatform platform, SystemCPlatform::Build(accelerator, program_.params, {}));
+  const std::vector<uint8_t> dram = hls::InitialDram(program_);
+  HEDDLE_ASSIGN_OR_RETURN(const SimulationRequest request, MakeRequest(dram, {inputs}));
+  HEDDLE_ASSIGN_OR_RETURN(const SimulationResult simulation, platform.Run(request));
+  device_.AddSimulation(simulation.cycles, simulation.seconds);
+  HEDDLE_ASSIGN_OR_RETURN(ir::RunResult result, ResultOf(simulation.jobs.at(1)));
+  if (accelerator == PlatformAccelerator::kFast) result.provenance = ir::Provenance::kModelled;
+  return result;
 }
 
 absl::StatusOr<ir::RunResult> AcceleratorRegion::ResultOf(const JobResult& job) const {
@@ -206,7 +232,8 @@ absl::StatusOr<std::vector<ir::RunResult>> AcceleratorRegion::RunBatch(const std
 }
 
 absl::StatusOr<ir::RunResult> AcceleratorRegion::Run(const std::vector<ir::Tensor>& inputs) {
-  if (device_.options().simulate) {
+  if (device_.options().simulator == Simulator::kSystemC) return RunOnPlatform(inputs, device_.options().platform);
+  if (device_.options().simulator == Simulator::kRtl) {
     HEDDLE_ASSIGN_OR_RETURN(std::vector<ir::RunResult> results, RunBatch({inputs}));
     return std::move(results[0]);
   }
@@ -226,6 +253,15 @@ absl::StatusOr<ir::Cost> AcceleratorDevice::EstimateCost(const ir::Graph& graph,
   return hls::EstimateRegionCost(graph, nodes, params_, memory_model_);
 }
 
+std::string AcceleratorDevice::simulator_name() const {
+  switch (options_.simulator) {
+    case Simulator::kRtl: return "RTL";
+    case Simulator::kFast: return "fast model";
+    case Simulator::kSystemC: return options_.platform == PlatformAccelerator::kRtl ? "SystemC with RTL" : "SystemC";
+  }
+  return "";
+}
+
 absl::StatusOr<const VerilatedModel*> AcceleratorDevice::Model(const std::function<void(const std::string&)>& progress) {
   if (!model_) {
     HEDDLE_ASSIGN_OR_RETURN(model_, VerilatedModel::Build(hls::GenerateVerilog(params_), options_.waves.enabled, progress));
@@ -241,10 +277,11 @@ absl::StatusOr<std::unique_ptr<ir::CompiledRegion>> AcceleratorDevice::Compile(s
   if (!request.directory.empty()) {
     HEDDLE_RETURN_IF_ERROR(WriteProgram(program, request.directory));
     HEDDLE_RETURN_IF_ERROR(WriteRtl(params_, request.directory.parent_path()));
+    HEDDLE_RETURN_IF_ERROR(WriteDriver(program, request.name, request.directory.parent_path() / "driver"));
     HEDDLE_ASSIGN_OR_RETURN(const hls::HlsSources sources, hls::GenerateHls(*region, request.name, params_));
     HEDDLE_RETURN_IF_ERROR(hls::WriteHls(sources, request.directory));
   }
-  if (options_.simulate) {
+  if (options_.simulator == Simulator::kRtl) {
     HEDDLE_ASSIGN_OR_RETURN(const VerilatedModel* model, Model(request.progress));
     (void)model;
   }

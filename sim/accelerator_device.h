@@ -13,6 +13,7 @@
 #include "hls/compiler.h"
 #include "hls/verilog_testbench.h"
 #include "ir/device.h"
+#include "sim/systemc_platform.h"
 #include "sim/verilated_model.h"
 
 namespace heddle::sim {
@@ -25,10 +26,18 @@ struct WaveRequest {
   std::string layer;  // a node's name: its cycles, found by a first simulation; empty: the window above
 };
 
+// What a region's Run runs on. All give the same bits.
+enum class Simulator {
+  kRtl,      // the Verilog under Verilator; cycles are the hardware's
+  kFast,     // the functional model; cycles are the fast timing model's
+  kSystemC,  // the TLM-2.0 platform (sim/systemc/)
+};
+
 struct AcceleratorOptions {
   WaveRequest waves;
   std::filesystem::path directory;  // for rtl/ and waves; empty: none are written
-  bool simulate = true;             // false: programs run on the functional model, times are the fast model's
+  Simulator simulator = Simulator::kRtl;
+  PlatformAccelerator platform = PlatformAccelerator::kFast;  // in the SystemC platform
 };
 
 class AcceleratorDevice;
@@ -43,6 +52,9 @@ class AcceleratorRegion : public ir::CompiledRegion {
   absl::StatusOr<std::vector<ir::RunResult>> RunBatch(const std::vector<std::vector<ir::Tensor>>& inputs);
   // The same program on the functional model: outputs without time.
   absl::StatusOr<std::vector<ir::Tensor>> RunFunctional(const std::vector<ir::Tensor>& inputs) const;
+  // The same program on the SystemC platform, whatever the device's options say. The time is `simulated` with the RTL and
+  // `modelled` with the fast accelerator.
+  absl::StatusOr<ir::RunResult> RunOnPlatform(const std::vector<ir::Tensor>& inputs, PlatformAccelerator accelerator) const;
   // Compiles the region's HLS C++ with g++ and compares its outputs with `expected`. E-HLS-… where they differ.
   absl::Status CheckHls(const std::vector<ir::Tensor>& inputs, const std::vector<ir::Tensor>& expected) const;
 
@@ -54,6 +66,7 @@ class AcceleratorRegion : public ir::CompiledRegion {
   const std::string& name() const { return name_; }
 
  private:
+  absl::StatusOr<SimulationRequest> MakeRequest(const std::vector<uint8_t>& dram, const std::vector<std::vector<ir::Tensor>>& inputs) const;
   absl::StatusOr<SimulationResult> Simulate(const std::vector<std::vector<ir::Tensor>>& inputs);
   absl::StatusOr<ir::RunResult> ResultOf(const JobResult& job) const;
   // A failed simulation in the layers' names, and where the program itself stops, which unit waits for whose token.
@@ -83,6 +96,8 @@ class AcceleratorDevice : public ir::Device {
   // Where runs made from now on put their RTL and waves, and whether they simulate.
   void set_options(AcceleratorOptions options) { options_ = std::move(options); }
   const AcceleratorOptions& options() const { return options_; }
+  // "RTL", "fast model", "SystemC": what the options make regions run on.
+  std::string simulator_name() const;
   // The verilated hardware, built or found in the cache at the first call.
   absl::StatusOr<const VerilatedModel*> Model(const std::function<void(const std::string&)>& progress);
   // Wall seconds and cycles of all simulations so far.

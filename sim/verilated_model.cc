@@ -50,24 +50,26 @@ std::string ProcessorFlags() {
   return "unknown";
 }
 
-std::vector<std::string> VerilatorCommand(const std::map<std::string, std::string>& verilog, bool waves) {
+std::vector<std::string> VerilatorCommand(const std::map<std::string, std::string>& verilog, const HarnessSpec& harness) {
   std::vector<std::string> command = {"verilator", "--cc", "--exe", "--build", "-j", "2", "--top-module", "heddle_accelerator",
                                       "--prefix", "Vheddle_accelerator", "-O3", "--x-assign", "fast", "--x-initial", "fast", "--noassert",
                                       "--Mdir", "obj", "-o", kProgramName, "-MAKEFLAGS", "OPT_FAST=-O2 OPT_SLOW=-O1 OPT_GLOBAL=-O2"};
   command.push_back("-CFLAGS");
-  command.push_back(fmt::format("-march=native -DHEDDLE_WAVES={}", waves ? 1 : 0));
-  if (waves) command.push_back("--trace-fst");
+  command.push_back(fmt::format("-march=native -DHEDDLE_WAVES={} {}", harness.waves ? 1 : 0, harness.cflags));
+  if (!harness.ldflags.empty()) command.insert(command.end(), {"-LDFLAGS", harness.ldflags});
+  if (harness.waves) command.push_back("--trace-fst");
   for (const auto& [name, text] : verilog) command.push_back(name);
-  command.push_back("harness.cc");
-  command.push_back("axi_memory.cc");
+  for (const auto& [name, text] : harness.sources) {
+    if (name.ends_with(".cc") || name.ends_with(".c")) command.push_back(name);
+  }
   return command;
 }
 
-std::string ContentKey(const std::map<std::string, std::string>& verilog, bool waves) {
-  std::string all = ProcessorFlags() + "\n" + fmt::format("{}", fmt::join(VerilatorCommand(verilog, waves), " "));
+std::string ContentKey(const std::map<std::string, std::string>& verilog, const HarnessSpec& harness) {
+  std::string all = ProcessorFlags() + "\n" + fmt::format("{}", fmt::join(VerilatorCommand(verilog, harness), " "));
   if (auto version = ir::RunTool({"verilator", "--version"}); version.ok()) all += *version;
   for (const auto& [name, text] : verilog) all += "\n" + name + "\n" + text;
-  for (const EmbeddedFile& file : harness_sources::EmbeddedFiles()) all += "\n" + file.name + "\n" + file.text;
+  for (const auto& [name, text] : harness.sources) all += "\n" + name + "\n" + text;
   return ir::Sha256Hex(all).substr(0, 32);
 }
 
@@ -93,10 +95,11 @@ std::string ScriptText(const SimulationRequest& request, const fs::path& folder)
   const MemoryConfig& m = request.memory;
   std::string text = fmt::format(
       "beat_bytes {}\nlatency_cycles {}\nbytes_per_cycle {}\nmax_reads {}\nmax_writes {}\nbanks {}\nrow_bytes {}\nrow_miss_cycles {}\nrow_cycle_cycles {}\n"
-      "refresh_interval_cycles {}\nrefresh_cycles {}\nstall_probability {}\nseed {}\ndram_bytes {}\nimage {}\nbase {}\nmax_cycles {}\n",
+      "refresh_interval_cycles {}\nrefresh_cycles {}\nstall_probability {}\nseed {}\ndram_bytes {}\nimage {}\nbase {}\nmax_cycles {}\nclock_mhz {}\n",
       m.beat_bytes, m.latency_cycles, m.bytes_per_cycle, m.max_reads, m.max_writes, m.banks, m.row_bytes, m.row_miss_cycles, m.row_cycle_cycles,
       m.refresh_interval_cycles, m.refresh_cycles, m.stall_probability, m.seed, request.image->size(), "image.bin", request.base,
-      request.max_cycles);
+      request.max_cycles, request.clock_mhz);
+  if (!request.params_json.empty()) text += fmt::format("params {}\n", request.params_json);
   if (!request.wave_file.empty()) {
     text += fmt::format("waves {} {} {}\n", (folder / "wave.fst").string(), request.wave_start_cycle, request.wave_end_cycle);
   }
@@ -164,14 +167,26 @@ absl::StatusOr<fs::path> CacheDirectory() {
   return path;
 }
 
+HarnessSpec PlainHarness(bool waves) {
+  HarnessSpec harness;
+  for (const EmbeddedFile& file : harness_sources::EmbeddedFiles()) harness.sources[file.name] = file.text;
+  harness.waves = waves;
+  return harness;
+}
+
 absl::StatusOr<VerilatedModel> VerilatedModel::Build(const std::map<std::string, std::string>& verilog, bool waves,
+                                                     const std::function<void(const std::string&)>& progress) {
+  return Build(verilog, PlainHarness(waves), progress);
+}
+
+absl::StatusOr<VerilatedModel> VerilatedModel::Build(const std::map<std::string, std::string>& verilog, const HarnessSpec& harness,
                                                      const std::function<void(const std::string&)>& progress) {
   HEDDLE_ASSIGN_OR_RETURN(const fs::path cache, CacheDirectory());
   const fs::path models = cache / "verilated";
   std::error_code error;
   fs::create_directories(models, error);
   VerilatedModel model;
-  model.program_ = models / ContentKey(verilog, waves);
+  model.program_ = models / ContentKey(verilog, harness);
   if (fs::exists(model.program_)) {
     model.was_cached_ = true;
     return model;
@@ -181,8 +196,8 @@ absl::StatusOr<VerilatedModel> VerilatedModel::Build(const std::map<std::string,
   TemporaryFolder work(models);
   if (work.path().empty()) return ir::UserError("E-SIM-002", "no temporary folder can be made below " + models.string());
   for (const auto& [name, text] : verilog) HEDDLE_RETURN_IF_ERROR(WriteText(work.path() / name, text));
-  for (const EmbeddedFile& file : harness_sources::EmbeddedFiles()) HEDDLE_RETURN_IF_ERROR(WriteText(work.path() / file.name, file.text));
-  HEDDLE_ASSIGN_OR_RETURN(const std::string output, ir::RunTool(VerilatorCommand(verilog, waves), {.directory = work.path(), .timeout_s = 1800}));
+  for (const auto& [name, text] : harness.sources) HEDDLE_RETURN_IF_ERROR(WriteText(work.path() / name, text));
+  HEDDLE_ASSIGN_OR_RETURN(const std::string output, ir::RunTool(VerilatorCommand(verilog, harness), {.directory = work.path(), .timeout_s = 1800}));
   (void)output;
   fs::rename(work.path() / "obj" / kProgramName, model.program_, error);
   if (error) return ir::UserError("E-SIM-002", fmt::format("keeping the verilated model: {}", error.message()));
@@ -190,11 +205,11 @@ absl::StatusOr<VerilatedModel> VerilatedModel::Build(const std::map<std::string,
   return model;
 }
 
-absl::StatusOr<SimulationResult> VerilatedModel::Run(const SimulationRequest& request) const {
+absl::StatusOr<SimulationResult> RunSimulation(const fs::path& program, const SimulationRequest& request) {
   TemporaryFolder work(fs::temp_directory_path());
   if (work.path().empty()) return ir::UserError("E-SIM-002", "no temporary folder can be made");
   HEDDLE_RETURN_IF_ERROR(WriteRequest(request, work.path()));
-  HEDDLE_ASSIGN_OR_RETURN(const ir::ProcessResult process, ir::RunProcess({program_.string(), "script.txt", "result.json"},
+  HEDDLE_ASSIGN_OR_RETURN(const ir::ProcessResult process, ir::RunProcess({program.string(), "script.txt", "result.json"},
                                                                         {.directory = work.path(), .timeout_s = request.timeout_s}));
   auto result = ReadResult(request, work.path());
   if (!result.ok()) return result.status();

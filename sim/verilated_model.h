@@ -51,7 +51,24 @@ struct SimulationRequest {
   double timeout_s = 3600;
   std::filesystem::path wave_file;      // FST; empty: none (the model must have been built with waves)
   uint64_t wave_start_cycle = 0, wave_end_cycle = UINT64_MAX;
+  double clock_mhz = 100;               // of the platform's clocks; cycles do not depend on it
+  std::string params_json;              // hls::ParamsToJson; only the SystemC platform's fast accelerator needs them
 };
+
+// Runs a simulation program (a verilated model, a SystemC platform) on a request: the jobs one after the other on one
+// instance, so that on-chip memories stay. E-SIM-001 with the program's words where the accelerator hangs, leaves the memory or
+// reports an error.
+absl::StatusOr<SimulationResult> RunSimulation(const std::filesystem::path& program, const SimulationRequest& request);
+
+// What is compiled around the verilated accelerator to a program.
+struct HarnessSpec {
+  std::map<std::string, std::string> sources;  // file name → text; .cc and .c files are compiled
+  std::string cflags;                          // for all of them
+  std::string ldflags;
+  bool waves = false;                          // FST
+};
+// The plain harness of harness/harness.cc: host and memory of axi_memory.h.
+HarnessSpec PlainHarness(bool waves);
 
 class VerilatedModel {
  public:
@@ -61,10 +78,12 @@ class VerilatedModel {
   // Errors: E-TOOL-… where verilator or the compiler is missing or fails.
   static absl::StatusOr<VerilatedModel> Build(const std::map<std::string, std::string>& verilog, bool waves,
                                               const std::function<void(const std::string&)>& progress);
+  // The same with another program around the hardware.
+  static absl::StatusOr<VerilatedModel> Build(const std::map<std::string, std::string>& verilog, const HarnessSpec& harness,
+                                              const std::function<void(const std::string&)>& progress);
 
-  // Runs the jobs one after the other on one instance: on-chip memories stay. E-SIM-001 with the harness's words where a
-  // program hangs, leaves the memory or reports an error.
-  absl::StatusOr<SimulationResult> Run(const SimulationRequest& request) const;
+  absl::StatusOr<SimulationResult> Run(const SimulationRequest& request) const { return RunSimulation(program_, request); }
+  const std::filesystem::path& program() const { return program_; }
 
   bool was_cached() const { return was_cached_; }
   double build_seconds() const { return build_seconds_; }

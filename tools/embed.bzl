@@ -38,3 +38,27 @@ def embedded_files(name, srcs, namespace):
         hdrs = [name + ".h"],
         deps = ["//tools:embedded_file"],
     )
+
+def embedded_program(name, program, symbol):
+    """A cc_library that holds a program's bytes between `_binary_SYMBOL_start` and `_binary_SYMBOL_end`.
+
+    Args:
+      name: of the library.
+      program: label of the cc_binary.
+      symbol: C identifier.
+    """
+    native.genrule(
+        name = name + "_object",
+        srcs = [program],
+        outs = [name + ".pic.o"],
+        cmd = """
+            object=$$PWD/$@; folder=$$(mktemp -d)
+            cp $< $$folder/%s && chmod u+w $$folder/%s && strip $$folder/%s
+            (cd $$folder && ld -r -b binary -z noexecstack -o $$object %s); rm -r $$folder
+        """ % (symbol, symbol, symbol, symbol),
+    )
+    cc_library(
+        name = name,
+        srcs = [name + ".pic.o"],
+        alwayslink = True,
+    )

@@ -22,11 +22,11 @@ std::map<std::string, int> CountOps(const Graph& graph) {
 
 using Ops = std::map<std::string, int>;
 
-const Node& OnlyNodeOf(const Graph& graph, const std::string& op) {
+const Node& OnlyNodeOf(const Graph& graph, const char* op) {
   for (NodeId id : graph.NodeIds()) {
     if (graph.node(id).op == op) return graph.node(id);
   }
-  HEDDLE_CHECK(false, "no " + op);
+  HEDDLE_CHECK(false, std::string("no ") + op);
   return graph.node(0);
 }
 

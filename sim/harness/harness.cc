@@ -13,74 +13,23 @@
 #include <fstream>
 #include <map>
 #include <memory>
-#include <sstream>
 #include <string>
 #include <vector>
 
 #include "Vheddle_accelerator.h"
 #include "axi_memory.h"
+#include "script.h"
 
 namespace {
 
 using heddle::sim::AxiFromMaster;
 using heddle::sim::AxiMemory;
-using heddle::sim::MemoryConfig;
-
-struct Poke { uint64_t address; std::string file; };
-struct Dump { uint64_t address; uint64_t size; std::string file; };
-struct Job { uint64_t program = 0; std::vector<Poke> pokes; std::vector<Dump> dumps; };
-struct Event { int unit; int tag; uint64_t start, end; };
-
-struct Script {
-  MemoryConfig memory;
-  uint64_t dram_bytes = 0, base = 0, max_cycles = 2000000000ull, hang_cycles = 200000;
-  std::string image, wave_file;
-  uint64_t wave_start = 0, wave_end = 0;
-  std::map<std::string, uint32_t> registers;
-  std::vector<Job> jobs;
-};
-
-std::vector<uint8_t> ReadFile(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-}
-
-bool ReadScript(const char* path, Script& script) {
-  std::ifstream file(path);
-  std::string line;
-  while (std::getline(file, line)) {
-    std::istringstream in(line);
-    std::string word;
-    in >> word;
-    MemoryConfig& memory = script.memory;
-    if (word == "beat_bytes") in >> memory.beat_bytes;
-    else if (word == "latency_cycles") in >> memory.latency_cycles;
-    else if (word == "bytes_per_cycle") in >> memory.bytes_per_cycle;
-    else if (word == "max_reads") in >> memory.max_reads;
-    else if (word == "max_writes") in >> memory.max_writes;
-    else if (word == "banks") in >> memory.banks;
-    else if (word == "row_bytes") in >> memory.row_bytes;
-    else if (word == "row_miss_cycles") in >> memory.row_miss_cycles;
-    else if (word == "row_cycle_cycles") in >> memory.row_cycle_cycles;
-    else if (word == "refresh_interval_cycles") in >> memory.refresh_interval_cycles;
-    else if (word == "refresh_cycles") in >> memory.refresh_cycles;
-    else if (word == "stall_probability") in >> memory.stall_probability;
-    else if (word == "seed") in >> memory.seed;
-    else if (word == "dram_bytes") in >> script.dram_bytes;
-    else if (word == "image") in >> script.image;
-    else if (word == "base") in >> script.base;
-    else if (word == "max_cycles") in >> script.max_cycles;
-    else if (word == "hang_cycles") in >> script.hang_cycles;
-    else if (word == "waves") in >> script.wave_file >> script.wave_start >> script.wave_end;
-    else if (word == "register") { std::string name; uint32_t offset = 0; in >> name >> offset; script.registers[name] = offset; }
-    else if (word == "job") { script.jobs.emplace_back(); in >> script.jobs.back().program; }
-    else if (word == "poke") { Poke poke; in >> poke.address >> poke.file; script.jobs.back().pokes.push_back(poke); }
-    else if (word == "dump") { Dump dump; in >> dump.address >> dump.size >> dump.file; script.jobs.back().dumps.push_back(dump); }
-    else return false;
-    if (in.fail()) return false;
-  }
-  return true;
-}
+using heddle::sim::Dump;
+using heddle::sim::Event;
+using heddle::sim::Job;
+using heddle::sim::Poke;
+using heddle::sim::ReadBytes;
+using heddle::sim::Script;
 
 // Ports of any width are little-endian words in memory.
 template <typename Port>
@@ -90,7 +39,7 @@ class Simulator {
  public:
   explicit Simulator(const Script& script)
       : script_(script), memory_(script.memory, script.dram_bytes), top_(new Vheddle_accelerator) {
-    const std::vector<uint8_t> image = ReadFile(script.image);
+    const std::vector<uint8_t> image = ReadBytes(script.image);
     std::copy_n(image.begin(), std::min<size_t>(image.size(), memory_.bytes().size()), memory_.bytes().begin());
 #if HEDDLE_WAVES
     if (!script.wave_file.empty()) {
@@ -113,7 +62,7 @@ class Simulator {
   bool RunJob(const Job& job) {
     events_.clear();
     for (const Poke& poke : job.pokes) {
-      const std::vector<uint8_t> bytes = ReadFile(poke.file);
+      const std::vector<uint8_t> bytes = ReadBytes(poke.file);
       if (poke.address + bytes.size() > memory_.bytes().size()) return Fail("a poke lies outside the memory");
       std::copy(bytes.begin(), bytes.end(), memory_.bytes().begin() + static_cast<int64_t>(poke.address));
     }
@@ -143,6 +92,13 @@ class Simulator {
     }
     return (counters_["status"] & 4) ? Fail("the accelerator reports an error (status bit 2)") : true;
   }
+
+  AxiMemory& memory() { return memory_; }
+  // The host's side: registers, cycles, the interrupt.
+  void WriteRegister(uint32_t offset, uint32_t value) { Write(offset, value); }
+  uint32_t ReadRegister(uint32_t offset) { return Read(offset); }
+  void Step() { Clock(); }
+  bool interrupt() const { return top_->irq; }
 
   const std::vector<Event>& events() const { return events_; }
   const std::map<std::string, int64_t>& counters() const { return counters_; }
@@ -242,8 +198,10 @@ class Simulator {
     }
   }
 
-  void Write(const std::string& name, uint32_t value) {
-    top_->s_axi_awaddr = static_cast<uint8_t>(script_.registers.at(name));
+  void Write(const std::string& name, uint32_t value) { Write(script_.registers.at(name), value); }
+
+  void Write(uint32_t offset, uint32_t value) {
+    top_->s_axi_awaddr = static_cast<uint8_t>(offset);
     top_->s_axi_wdata = value;
     top_->s_axi_wstrb = 15;
     top_->s_axi_bready = 1;
@@ -296,27 +254,12 @@ class Simulator {
   std::string error_;
 };
 
-void PrintJob(FILE* out, const Simulator& simulator, bool first) {
-  std::fprintf(out, "%s{\"counters\":{", first ? "" : ",\n");
-  const char* separator = "";
-  for (const auto& [name, value] : simulator.counters()) {
-    std::fprintf(out, "%s\"%s\":%lld", separator, name.c_str(), static_cast<long long>(value));
-    separator = ",";
-  }
-  std::fprintf(out, "},\"events\":[");
-  separator = "";
-  for (const Event& event : simulator.events()) {
-    std::fprintf(out, "%s[%d,%d,%llu,%llu]", separator, event.unit, event.tag, static_cast<unsigned long long>(event.start), static_cast<unsigned long long>(event.end));
-    separator = ",";
-  }
-  std::fprintf(out, "]}");
-}
-
 }  // namespace
 
+#ifndef HEDDLE_HARNESS_WITHOUT_MAIN  // another program that includes this file for the simulator
 int main(int argc, char** argv) {
   Script script;
-  if (argc != 3 || !ReadScript(argv[1], script)) {
+  if (argc != 3 || !heddle::sim::ReadScript(argv[1], script)) {
     std::fprintf(stderr, "usage: harness SCRIPT RESULT\n");
     return 3;
   }
@@ -328,11 +271,12 @@ int main(int argc, char** argv) {
   bool ok = true;
   for (size_t i = 0; ok && i < script.jobs.size(); ++i) {
     ok = simulator.RunJob(script.jobs[i]);
-    PrintJob(out, simulator, i == 0);
+    heddle::sim::PrintJob(out, simulator.counters(), simulator.events(), i == 0);
     std::printf("job %zu of %zu\n", i + 1, script.jobs.size());
   }
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  std::fprintf(out, "],\"cycles\":%llu,\"seconds\":%.6f,\"error\":\"%s\"}\n", static_cast<unsigned long long>(simulator.cycles()), seconds, simulator.error().c_str());
+  heddle::sim::PrintEnd(out, simulator.cycles(), seconds, simulator.error());
   std::fclose(out);
   return ok ? 0 : 3;
 }
+#endif

@@ -36,6 +36,20 @@ check "explain of an unknown node is refused" [ "$(status_of "$heddle" explain r
 check "diff" [ "$(status_of "$heddle" diff run1 run2)" = 0 ]
 check "compile" [ "$(status_of "$heddle" compile "$model" --target edge-soc --out compiled)" = 0 ]
 check "simulate" [ "$(status_of "$heddle" simulate compiled --input "$input" --out simulated)" = 0 ]
+for model_kind in fast systemc; do
+  check "simulate --model $model_kind" [ "$(status_of "$heddle" simulate run1 --input "$input" --model $model_kind --out simulated_$model_kind)" = 0 ]
+  check "its outputs are the same" cmp run1/verify/actual.npz simulated_$model_kind/verify/actual.npz
+done
+check "the platform is named" grep -q '"plan (cpu + accelerator SystemC)"' simulated_systemc/verify/diff.json
+check "the full verdict contains the platform" grep -q '"SystemC"' run1/verify/diff.json
+check "the C driver is there" [ -s run1/accelerator/driver/heddle_driver.c -a -s run1/accelerator/driver/region_001.c ]
+check "explore" [ "$(status_of "$heddle" explore "$model" --sweep rows=7,8,16,cols=8,16 --out explored)" = 0 ]
+check "explore marks a front" grep -q "front" out.txt
+check "explore says what is not possible" grep -q "not possible: contraction_lanes=7.*E-ACCEL-001" out.txt
+check "explore draws" grep -q "<svg" explored/explore.html
+check "explore --json" [ "$(status_of "$heddle" explore "$model" --sweep rows=8 --json --out explored)" = 0 ]
+check "its version" grep -q '"schema_version": 1' out.txt
+check "explore with an unknown parameter: usage" [ "$(status_of "$heddle" explore "$model" --sweep columns=8 --out x)" = 2 ]
 check "import prints IR" [ "$(status_of "$heddle" import "$model" --full)" = 0 ]
 cp out.txt once.ir
 check "import of its own output" [ "$(status_of "$heddle" import once.ir --full)" = 0 ]
