@@ -75,7 +75,8 @@ Digits MakeDigits() {
   auto& accelerator = dynamic_cast<sim::AcceleratorDevice&>(*digits.devices.devices[1]);
   accelerator.set_options({{}, {}, sim::Simulator::kFast, {}});
   std::vector<ir::NodeId> taken;
-  for (ir::NodeId id : digits.graph.TopologicalOrder().value()) {
+  const std::vector<ir::NodeId> order = digits.graph.TopologicalOrder().value();
+  for (ir::NodeId id : order) {
     if (accelerator.Supports(digits.graph, digits.graph.node(id)).supported) taken.push_back(id);
   }
   digits.region = std::make_shared<const ir::Graph>(ir::ExtractRegion(digits.graph, taken));
