@@ -7,6 +7,7 @@
 #include <chrono>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <sstream>
 
 #include "driver/artefacts.h"
@@ -17,6 +18,7 @@
 #include "driver/run_directory.h"
 #include "driver/verify.h"
 #include "frontend/onnx_import.h"
+#include "hls/accelerator/accelerator.h"
 #include "ir/check.h"
 #include "ir/partition/solve.h"
 #include "ir/passes/pass.h"
@@ -28,6 +30,7 @@ namespace heddle::driver {
 namespace {
 
 constexpr int kRunSteps = 7, kCompileSteps = 5;
+constexpr double kSynthesisTimeoutS = 7200;
 
 std::string ReadFile(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
@@ -195,9 +198,20 @@ class ModelRun {
     return false;
   }
 
+  absl::Status Synthesise() {
+    if (!options_.synth || !AnyOnAccelerator()) return absl::OkStatus();
+    talk_.Progress("synthesis by Yosys");
+    HEDDLE_ASSIGN_OR_RETURN(synthesis_, hls::Synthesise(directory_->path() / "accelerator" / "rtl", hls::kTopModule,
+                                                        hls::FpgaFamily::kXilinx7, kSynthesisTimeoutS));
+    return absl::OkStatus();
+  }
+
   absl::Status WriteReport() {
     talk_.Step("report");
-    FillReport({graph_, devices_, target_, model_, result_, regions_, options_.compile_only ? nullptr : &run_, checks_}, report_);
+    HEDDLE_RETURN_IF_ERROR(Synthesise());
+    FillReport({graph_, devices_, target_, model_, result_, regions_, options_.compile_only ? nullptr : &run_, checks_,
+                synthesis_ ? &*synthesis_ : nullptr},
+               report_);
     HEDDLE_RETURN_IF_ERROR(WriteReportFiles(*directory_, report_));
     if (!options_.compile_only) HEDDLE_RETURN_IF_ERROR(WriteCounters(*directory_, regions_, run_));
     HEDDLE_RETURN_IF_ERROR(WritePartitionedModel(*directory_, options_.model, graph_, report_));
@@ -239,6 +253,7 @@ class ModelRun {
   std::vector<ir::Tensor> inputs_;
   PlanRun run_;
   std::vector<CrossCheck> checks_;
+  std::optional<hls::Synthesis> synthesis_;
 };
 
 }  // namespace

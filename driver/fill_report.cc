@@ -253,13 +253,25 @@ class Filler {
       out.lut = estimate.lut;
       out.ff = estimate.ff;
       out.dsp = estimate.dsp;
-      out.bram36 = static_cast<double>(estimate.bram36);
+      out.bram36 = static_cast<double>(estimate.bram36());
       out.fmax_mhz = accelerator->params().clock_mhz;
       if (facts_.target.max_lut) out.available["lut"] = static_cast<double>(*facts_.target.max_lut);
       if (facts_.target.max_dsp) out.available["dsp"] = static_cast<double>(*facts_.target.max_dsp);
       if (facts_.target.max_bram36) out.available["bram36"] = static_cast<double>(*facts_.target.max_bram36);
+      if (facts_.synthesis) FillSynthesis(*facts_.synthesis, out.available);
       report_.resources = std::move(out);
     }
+  }
+
+  void FillSynthesis(const hls::Synthesis& synthesis, const std::map<std::string, double>& available) {
+    report::Resources out;
+    out.lut = synthesis.total.lut;
+    out.ff = synthesis.total.ff;
+    out.dsp = synthesis.total.dsp;
+    out.bram36 = static_cast<double>(synthesis.total.bram18) / 2;
+    out.provenance = synthesis.tool;
+    out.available = available;
+    report_.synthesis = std::move(out);
   }
 
   void FillDevices() {

@@ -8,6 +8,7 @@
 #include "driver/partition_model.h"
 #include "driver/target.h"
 #include "driver/verify.h"
+#include "hls/synthesis.h"
 #include "ir/graph.h"
 #include "ir/partition/plan.h"
 #include "report/report.h"
@@ -23,6 +24,7 @@ struct RunFacts {
   const std::vector<CompiledPlanRegion>& regions;
   const PlanRun* run;  // null: nothing was run
   const std::vector<CrossCheck>& checks;
+  const hls::Synthesis* synthesis = nullptr;  // null: not asked for
 };
 
 // Everything but model, target, version and notes, which are set before.

@@ -61,6 +61,7 @@ void AddRunOptions(CLI::App& app, RunOptions& options) {
   static const std::map<std::string, VerifyMode> modes = {{"all", VerifyMode::kAll}, {"plan", VerifyMode::kPlan}, {"none", VerifyMode::kNone}};
   app.add_option("--verify", options.verify, "all: every device, OpenCL and HLS C++; plan: what ran; none")->transform(CLI::CheckedTransformer(modes))->default_str("all");
   app.add_flag("--icarus", options.icarus, "simulate the RTL in Icarus Verilog too, by a self-checking test bench for each region (slow: 1 ms a cycle and more)");
+  app.add_flag("--synth", options.synth, "synthesise the accelerator with Yosys (synth_xilinx) and report its LUTs, registers, DSPs and block RAMs (minutes)");
   app.add_option("--waves", options.waves, "record waves of the RTL (FST): all, or START:END in cycles");
 }
 

@@ -44,6 +44,7 @@ struct RunOptions {
   std::string waves;          // "", "all" or "START:END" in cycles
   bool hls = true;            // C simulation of the HLS C++
   bool icarus = false;        // the RTL in Icarus Verilog too
+  bool synth = false;         // Yosys counts the accelerator's cells
   TalkOptions talk;
 };
 

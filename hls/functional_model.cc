@@ -289,8 +289,16 @@ void FunctionalModel::ReduceWindow(const ComputeFields& f, int64_t weight_word) 
     }
     uint32_t sum = static_cast<uint32_t>(accumulators_[c]);
     const int8_t* tile = &weights_[weight_word * params_.weight_tile_bytes()];
-    for (int tap = 0; tap < kWindowRows * (params_.has_window() ? kWindowColumns : 1); ++tap) {
-      sum += static_cast<uint32_t>(int32_t{window_[tap * lanes + c]} * tile[tap * lanes + c]);
+    const int split = params_.split_lanes();
+    for (int tap = 0; tap < params_.window_taps(); ++tap) {
+      const auto add = [&](int lane, int column) {
+        sum += static_cast<uint32_t>(int32_t{window_[tap * lanes + column]} * tile[lane * lanes + c]);
+      };
+      if (tap < split) {
+        add(tap, c);
+      } else {
+        for (int side = 0; side < 2; ++side) add(params_.depthwise_lane(tap, side), c - c % 2 + side);
+      }
     }
     accumulators_[c] = static_cast<int32_t>(sum);
   }
@@ -311,10 +319,25 @@ absl::Status FunctionalModel::DrainPixel(const ComputeFields& f, int64_t block, 
       return ir::UserError("E-PROGRAM-004", fmt::format("shift of parameter {} is {}; expected 31 to 62 with doubling high "
                                                         "multiply", parameter + c, parameters.shift));
     }
+    if (const int64_t sum = DrainSum(f, accumulators_[c], operand_b, parameters);
+        f.wide == 0 && (sum > kGreatestNarrowSum || sum < -kGreatestNarrowSum - 1)) {
+      return ir::UserError("E-PROGRAM-009", fmt::format("the drain of channel {} in block {} scales {} without wide; expected {} to {}", c,
+                                                        block, sum, -kGreatestNarrowSum - 1, kGreatestNarrowSum),
+                           "set wide in this instruction");
+    }
     results[c] = DrainChannel(f, accumulators_[c], operand_b, parameters);
   }
   std::copy(results.begin(), results.end(), activations_.begin() + out_address);
   return absl::OkStatus();
+}
+
+// What is scaled: an int32 that wraps.
+int32_t FunctionalModel::DrainSum(const ComputeFields& f, int32_t accumulator, int8_t operand_b, const ChannelParameters& parameters) {
+  if (f.drain == Drain::kPass) return accumulator;
+  const uint32_t raw = f.drain == Drain::kRequantise
+                           ? static_cast<uint32_t>(accumulator)
+                           : static_cast<uint32_t>((static_cast<int8_t>(accumulator) - f.a_zero) * (operand_b - f.b_zero));
+  return static_cast<int32_t>(raw + static_cast<uint32_t>(parameters.bias));
 }
 
 int8_t FunctionalModel::DrainChannel(const ComputeFields& f, int32_t accumulator, int8_t operand_b,
@@ -323,10 +346,7 @@ int8_t FunctionalModel::DrainChannel(const ComputeFields& f, int32_t accumulator
   if (f.drain == Drain::kPass) {
     y = ClampTo(accumulator, f.clamp_low, f.clamp_high);
   } else {
-    const uint32_t raw = f.drain == Drain::kRequantise
-                             ? static_cast<uint32_t>(accumulator)
-                             : static_cast<uint32_t>((static_cast<int8_t>(accumulator) - f.a_zero) * (operand_b - f.b_zero));
-    const int32_t sum = static_cast<int32_t>(raw + static_cast<uint32_t>(parameters.bias));
+    const int32_t sum = DrainSum(f, accumulator, operand_b, parameters);
     const int64_t scaled = ir::ScaleValue(sum, {parameters.multiplier, parameters.shift}, static_cast<ir::Rounding>(f.rounding));
     y = ClampTo(scaled + f.out_zero, f.clamp_low, f.clamp_high);
   }

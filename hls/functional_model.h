@@ -51,6 +51,7 @@ class FunctionalModel {
   absl::Status LoadStep(const ComputeFields& fields, int64_t address, int64_t row, int64_t x);
   void ReduceWindow(const ComputeFields& fields, int64_t weight_word);
   absl::Status DrainPixel(const ComputeFields& fields, int64_t block, int64_t out_row, int64_t out_x);
+  static int32_t DrainSum(const ComputeFields& fields, int32_t accumulator, int8_t operand_b, const ChannelParameters& parameters);
   int8_t DrainChannel(const ComputeFields& fields, int32_t accumulator, int8_t operand_b, const ChannelParameters& parameters);
   bool Inside(int64_t address) const { return address >= 0 && address < static_cast<int64_t>(activations_.size()); }
 

@@ -54,8 +54,12 @@
 //                       vector_row_stride, byte c for column c. Inside or outside is decided for a vector as a whole, by its
 //                       row and x. They enter column 0 (the newest) of a window of 3 columns; older columns move on by one
 //                       (vectors j >= vector_rows enter as pad_value).
-//                       accumulator[c] += sum over age, j of window[age][j][c] * weight[w][age * 3 + j][c]; only age 0 where
-//                       has_window() is false.
+//                       With tap t = age * 3 + j (only age 0 where has_window() is false), split = split_lanes():
+//                       accumulator[c] += sum over r < split of window[tap r][c] * weight[w][r][c]
+//                         + sum over taps t >= split, side s = 0, 1 of
+//                           window[tap t][c - c % 2 + s] * weight[w][split + 2 * (t - split) + s][c].
+//                       So the weight of tap t for column c stands in lane depthwise_lane(t, c), and the other lane of that tap
+//                       holds zero in column c.
 //                       in_base and all steps in bytes are multiples of C. vector_row_step is a multiple of bank_bytes() with
 //                       (vector_row_step / bank_bytes()) % 4 odd for three vectors, not 0 for two: the vectors lie in
 //                       different banks. Kernel row ky * vector_rows + j, kernel column kernel width - 1 - age.
@@ -77,6 +81,8 @@
 //   parameters: channel c of block param_base + b * param_block_step
 //   s  = accumulator[c] + bias                                        drain = requantise   (int32, wraps)
 //      = (accumulator[c] - a_zero) * (operand_b[c] - b_zero) + bias   drain = multiply     (accumulator an int8)
+//   Without `wide`, s (the accumulator with drain = pass) must lie in -2^24 .. 2^24 - 1. drain = multiply allows neither wide
+//   nor add_b.
 //   y1 = clamp(ScaleValue(s, {multiplier, shift}, rounding) + out_zero, clamp_low, clamp_high)
 //      = clamp(accumulator[c], clamp_low, clamp_high)                 drain = pass
 //        ScaleValue as in ir/requantise.h; rounding = doubling_high_mul allows shifts 31..62 only.
@@ -91,8 +97,8 @@
 // against writes is that of the pixels, except that a pixel's writes come some cycles late: an instruction must not read
 // what it has written itself (elementwise in place is fine: each byte is read before it is written).
 //
-// TIMING (docs/accelerator.md has the exact formula): one step a cycle, one more for operand b; two drains are at least
-// drain_cycles() apart.
+// TIMING (docs/accelerator.md has the exact formula): one step a cycle, one more for operand b. Groups of requantise_lanes results
+// enter the drain DrainInterval() cycles apart, so two pixels are at least drain_cycles() intervals apart.
 #ifndef HEDDLE_HLS_ISA_H_
 #define HEDDLE_HLS_ISA_H_
 
@@ -160,6 +166,7 @@ enum class RoundingField : uint8_t { kHalfEven = 0, kDoublingHighMul = 1 };  // 
   X(uint32_t, window, 1, "sliding window over a row")                                \
   X(uint32_t, vector_rows, 2, "vectors read in a step, 1 to 3")                      \
   X(uint32_t, window_columns, 2, "columns that max looks at, 1 to 3")                \
+  X(uint32_t, wide, 1, "what is scaled may need more than 25 bits; the drain takes twice as long") \
   X(uint32_t, b_multiplier, 20, "multiplier of operand b in the addition")           \
   X(uint32_t, continue_accumulation, 1, "do not clear the accumulators")             \
   X(uint32_t, hold_accumulation, 1, "do not drain")                                  \
@@ -222,6 +229,11 @@ struct Instruction {
   ComputeFields compute;
   bool operator==(const Instruction&) const = default;
 };
+
+// Sums of a drain without `wide`: -kGreatestNarrowSum - 1 .. kGreatestNarrowSum.
+inline constexpr int64_t kGreatestNarrowSum = (int64_t{1} << 24) - 1;
+// Cycles from one group of requantise_lanes results to the next in the drain.
+inline int64_t DrainInterval(const ComputeFields& c) { return (c.wide ? 2 : 1) * (c.use_b ? 2 : 1); }
 
 // Where a field lies in the 1024 bits of an instruction (bit 0 is the lowest bit of word 0).
 struct FieldPlace {

@@ -120,6 +120,8 @@ void CheckUnits(const AcceleratorParams& params, const ComputeFields& c, Checker
   check.Expect(c.drain <= Drain::kMultiply, "drain", c.drain, "0 to 2");
   check.Expect(c.drain != Drain::kMultiply || (c.use_b == 1 && c.reduce == Reduce::kLoad), "drain", c.drain,
                "multiply only with use_b and reduce = load");
+  check.Expect(c.drain != Drain::kMultiply || c.add_b == 0, "add_b", c.add_b, "0 with drain = multiply");
+  check.Expect(c.drain != Drain::kMultiply || c.wide == 0, "wide", c.wide, "0 with drain = multiply");
   check.ExpectRange(c.add_shift, "add_shift", 0, 40);
 }
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "hls/lowering.h"
+#include "hls/sum_range.h"
 #include "ir/check.h"
 #include "ir/status.h"
 
@@ -301,7 +302,9 @@ absl::Status Lowering::PlaceInConcat(const ir::Node& node, ir::ValueId input, co
 }
 
 absl::StatusOr<Network> LowerRegion(const ir::Graph& region, const AcceleratorParams& params) {
-  return Lowering(region, params).Run();
+  HEDDLE_ASSIGN_OR_RETURN(Network network, Lowering(region, params).Run());
+  SetWideDrains(network);
+  return network;
 }
 
 }  // namespace heddle::hls

@@ -50,7 +50,7 @@ class TileWriter {
       const int64_t step = mapping_.window ? 0 : row * mapping_.kernel_columns + kx;
       const int64_t age = mapping_.window ? layer_.kernel_w - 1 - kx : 0;
       const int64_t vector = mapping_.window ? ky : row_rest;
-      At(block * mapping_.steps() + step, age * kWindowRows + vector, column) = static_cast<uint8_t>(weight);
+      At(block * mapping_.steps() + step, params_.depthwise_lane(static_cast<int>(age * kWindowRows + vector), static_cast<int>(column)), column) = static_cast<uint8_t>(weight);
       return;
     }
     int64_t offset = row_rest * steps_.in.kh + channel;

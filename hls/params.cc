@@ -43,6 +43,7 @@ const std::vector<TableRow>& Table() {
       {{"elementwise", 0, 1, false, 1, "second operand in the drain: add, multiply"}, nullptr, &P::elementwise},
       {{"lookup", 0, 1, false, 1, "256-entry lookup tables in the drain"}, nullptr, &P::lookup},
       {{"lookup_tables", 1, 16, true, 1, "lookup tables held at once"}, &P::lookup_tables},
+      {{"soft_multipliers", 0, 64, false, 2, "multipliers of the array made of look-up tables instead of DSP blocks"}, &P::soft_multipliers},
   };
   return *table;
 }
@@ -101,6 +102,10 @@ absl::Status CheckParams(const AcceleratorParams& params) {
   if (params.burst_beats * params.beat_bytes() > 4096) {
     return conflict(fmt::format("burst_beats {} of {} bytes make {} bytes; expected at most 4096", params.burst_beats,
                                 params.beat_bytes(), params.burst_beats * params.beat_bytes()));
+  }
+  if (params.soft_multipliers > params.paired_multipliers()) {
+    return conflict(fmt::format("soft_multipliers is {}; expected at most the {} multipliers that serve two columns", params.soft_multipliers,
+                                params.paired_multipliers()));
   }
   if (!(params.clock_mhz > 0 && params.clock_mhz <= 2000)) {
     return ir::UserError("E-ACCEL-001", fmt::format("clock_mhz is {}; expected above 0 to 2000", params.clock_mhz),

@@ -41,6 +41,7 @@ struct AcceleratorParams {
   bool elementwise = true;      // drain = multiply, add_b, use_b
   bool lookup = true;           // use_lookup
   int lookup_tables = 2;        // 256-entry tables held at once, a power of two
+  int soft_multipliers = 0;     // multipliers of the array made of look-up tables; a multiple of 2
   double clock_mhz = 100.0;
 
   bool operator==(const AcceleratorParams&) const = default;
@@ -68,6 +69,23 @@ struct AcceleratorParams {
   int parameter_block_pitch_bytes() const { return parameter_word_pitch_bytes() * drain_cycles(); }
   // The sliding 3x3 window needs nine multipliers a column.
   bool has_window() const { return contraction_lanes >= kWindowRows * kWindowColumns; }
+  // Window bytes that a column multiplies in a depthwise step.
+  int window_taps() const { return kWindowRows * (has_window() ? kWindowColumns : 1); }
+  // Two columns, 2q and 2q + 1, share each lane's multiplier (two products of one byte), except in these first lanes, where
+  // each column has its own: a depthwise step needs a multiplier for every tap of every column.
+  int split_lanes() const {
+    const int missing = 2 * window_taps() - contraction_lanes;
+    return depthwise && missing > 0 ? missing : 0;
+  }
+  // Multipliers of the array that serve two columns each, and all of them.
+  int paired_multipliers() const { return (contraction_lanes - split_lanes()) * output_lanes / 2; }
+  int array_multipliers() const { return paired_multipliers() + split_lanes() * output_lanes; }
+  // Row of the weight tile in which the depthwise weight of `tap` for `column` stands: beyond the split lanes a tap has two
+  // lanes, one for the even and one for the odd columns.
+  int depthwise_lane(int tap, int column) const {
+    const int split = split_lanes();
+    return tap < split ? tap : split + 2 * (tap - split) + column % 2;
+  }
 };
 
 // One row of the parameter table: name as in JSON, legal range, what it is.

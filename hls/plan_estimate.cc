@@ -24,7 +24,7 @@ constexpr int64_t kStartCycles = 2;    // start bit to the first fetch
 constexpr int64_t kFetchCycles = 3;    // asking, and moving the instruction on
 
 // Register stages of a drain lane, as in hls/accelerator/drain.cc.
-int64_t LaneStages(const AcceleratorParams& p) { return 6 + (p.lookup ? 1 : 0) + (p.elementwise ? 4 : 0); }
+int64_t LaneStages(const AcceleratorParams& p) { return p.elementwise ? 15 : 7 + (p.lookup ? 1 : 0); }
 
 double BytesPerCycle(const AcceleratorParams& params, const MemoryModel& memory, int outstanding) {
   const double bus = std::min<double>(params.beat_bytes(), memory.bytes_per_cycle);
@@ -106,15 +106,19 @@ int64_t BeatCycles(const AcceleratorParams& params, const MemoryModel& memory, c
 }  // namespace
 
 int64_t QuickComputeCycles(const AcceleratorParams& params, const ComputeFields& c) {
-  const int64_t drain = c.hold_accumulation ? 0 : params.drain_cycles();
+  // Groups enter the drain at multiples of the interval, so a pixel's time is one too.
+  const int64_t interval = c.hold_accumulation ? 1 : DrainInterval(c), groups = params.drain_cycles();
+  const auto aligned = [&](int64_t cycles) { return (cycles + interval - 1) / interval * interval; };
+  const int64_t drain = c.hold_accumulation ? 0 : groups * interval;
   const int64_t b = c.use_b;
   // Steps of a row's first pixel and of the others; the very first pixel finds the drain free.
   const int64_t steps = c.window ? c.first_emit + 1 : int64_t{c.kernel_rows} * c.kernel_columns * c.passes;
   const int64_t pixels = c.window ? (c.x_steps - 1 - c.first_emit) / c.emit_stride + 1 : c.x_steps;
   const int64_t next_steps = c.window ? int64_t{c.emit_stride} : steps;
-  const int64_t row = std::max(steps + b, drain) + (pixels - 1) * std::max(next_steps + b, drain);
-  const int64_t issue = int64_t{c.blocks} * c.out_rows * row - std::max<int64_t>(0, drain - steps - b);
-  return issue + kComputeStages + drain + LaneStages(params);
+  const int64_t row = std::max(aligned(steps + b), drain) + (pixels - 1) * std::max(aligned(next_steps + b), drain);
+  const int64_t issue = int64_t{c.blocks} * c.out_rows * row - std::max<int64_t>(0, drain - aligned(steps + b));
+  const int64_t last_group = c.hold_accumulation ? 0 : (groups - 1) * interval + 1;
+  return issue + kComputeStages + last_group + LaneStages(params);
 }
 
 int64_t QuickProgramCycles(const AcceleratorParams& params, const MemoryModel& memory, const std::vector<Instruction>& program) {

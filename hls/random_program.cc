@@ -64,13 +64,19 @@ class Generator {
     for (int64_t word = 0; word < int64_t{p_.parameter_blocks} * p_.drain_cycles(); ++word) {
       uint8_t* at = &result_.dram[parameters_ + word * p_.parameter_word_pitch_bytes()];
       for (int lane = 0; lane < lanes; ++lane) {
-        Put(at + 4 * lane, static_cast<uint32_t>(Chance(8) ? random_() : Draw(-4000, 4000)));
+        // Large biases only where wide drains look for them.
+        const bool large = word >= WideBlocks() * p_.drain_cycles();
+        const int64_t bias = !Chance(8) ? Draw(-4000, 4000) : large ? static_cast<int32_t>(random_()) : Draw(-(1 << 23), 1 << 23);
+        Put(at + 4 * lane, static_cast<uint32_t>(bias));
         Put(at + 4 * lanes + 4 * lane, static_cast<uint32_t>(Chance(4) ? Draw(0, 0x7fffffff) : Draw(1 << 30, 0x7fffffff)));
         // Shifts that scale sums of products into the range of int8, at times any that both rounding modes allow.
         at[8 * lanes + lane] = static_cast<uint8_t>(Chance(8) ? Draw(31, 62) : Draw(36, 44));
       }
     }
   }
+
+  // The parameters of blocks from here on may make sums of more than 25 bits.
+  int64_t WideBlocks() const { return std::max(3, p_.parameter_blocks / 2); }
 
   static void Put(uint8_t* at, uint32_t value) {
     for (int byte = 0; byte < 4; ++byte) at[byte] = static_cast<uint8_t>(value >> (8 * byte));
@@ -247,6 +253,8 @@ class Generator {
     c_->lookup_table = static_cast<uint32_t>(Draw(0, p_.lookup_tables - 1));
     c_->param_block_step = static_cast<uint32_t>(Draw(0, 1));
     c_->param_base = static_cast<uint32_t>(Draw(0, std::max(0, p_.parameter_blocks - 3)));
+    const bool must_be_wide = c_->continue_accumulation || c_->param_base + (c_->blocks - 1) * c_->param_block_step >= WideBlocks();
+    c_->wide = must_be_wide || Chance(3);
     c_->out_zero = static_cast<int32_t>(Draw(-128, 127));
     c_->clamp_low = static_cast<int32_t>(Chance(2) ? -128 : Draw(-128, 0));
     c_->clamp_high = static_cast<int32_t>(Chance(2) ? 127 : Draw(0, 127));
@@ -320,6 +328,7 @@ AcceleratorParams MakeSmallParams(uint64_t seed) {
     p.elementwise = draw(0, 3) != 0;
     p.lookup = draw(0, 3) != 0;
     p.lookup_tables = 1 << draw(0, 2);
+    p.soft_multipliers = 2 * draw(0, 3);
     if (CheckParams(p).ok()) return p;
   }
 }

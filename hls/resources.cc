@@ -1,51 +1,129 @@
-// The first resource model: counts that follow from the structure (multipliers, memory words) and constants per bit of width
-// elsewhere, not fitted to a synthesis. Each int8 product of the array takes a DSP48E1: the RTL does not pair products.
+// The resource model. Multipliers and memories follow from the structure and are exact; look-up tables and registers are counts
+// of bits times what a bit of that structure took in Yosys 0.23's synth_xilinx, module by module.
 
 #include "hls/resources.h"
 
 #include <algorithm>
+#include <limits>
+#include <tuple>
 
 namespace heddle::hls {
 namespace {
 
-int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
+constexpr int64_t kComputeBits = 800;   // of an instruction in its queue and in execution
+constexpr int64_t kTransferBits = 312;
 
-// RAMB36 for a memory of `words` words of `bits` bits: 36 bits wide at 1024 words, down to 1 bit at 32768; 72 at 512.
-int64_t BlockRams(int64_t words, int64_t bits) {
-  int64_t best = CeilDiv(bits, 72) * CeilDiv(words, 512);
-  for (const auto& [depth, width] : {std::pair<int64_t, int64_t>{1024, 36}, {2048, 18}, {4096, 9}, {8192, 4}, {16384, 2}, {32768, 1}}) {
-    best = std::min(best, CeilDiv(bits, width) * CeilDiv(words, depth));
-  }
-  return best;
+int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
+int64_t Log2(int64_t value) {
+  int64_t bits = 0;
+  while ((int64_t{1} << bits) < value) ++bits;
+  return bits;
 }
+
+struct MemoryCells {
+  int64_t lut = 0, bram18 = 0;
+};
+
+// A memory of `words` words of `bits` bits that is written `granule` bits at a time. Block RAMs have write enables for 9 bits, so a
+// granule takes whole ninths; up to 64 words lie in look-up tables (four of them hold 3 bits of 64 words or 6 of 32).
+MemoryCells Memory(int64_t words, int64_t bits, int64_t granule) {
+  if (words <= 64) return {4 * CeilDiv(bits, words <= 32 ? 6 : 3), 0};
+  const int64_t columns = CeilDiv(bits, granule) * CeilDiv(std::min(bits, granule), 9);
+  int64_t best = std::numeric_limits<int64_t>::max();
+  for (int64_t share = 1; share <= 8; share *= 2) {
+    best = std::min(best, 2 * CeilDiv(columns, share) * CeilDiv(words, 4096 / share));
+    if (share <= 4) best = std::min(best, CeilDiv(columns, share) * CeilDiv(words, 2048 / share));
+  }
+  return {0, best};
+}
+
+class Estimate {
+ public:
+  explicit Estimate(const AcceleratorParams& params) : p_(params) {}
+
+  Resources Total() {
+    AddArray();
+    AddMemories();
+    AddDrain();
+    AddOperands();
+    AddControl();
+    return total_;
+  }
+
+ private:
+  void Add(const char* unit, int64_t lut, int64_t ff, int64_t dsp, int64_t bram18) {
+    total_.units.push_back({unit, lut, ff, dsp, bram18});
+    total_.lut += lut, total_.ff += ff, total_.dsp += dsp, total_.bram18 += bram18;
+  }
+
+  // A column adds one term of 16 bits for two products; its first register stage lies in the multipliers.
+  void AddArray() {
+    const int64_t r = p_.contraction_lanes, c = p_.output_lanes, taps = p_.window_taps();
+    const int64_t sums = c * (40 + 20 * r / 2) + (p_.elementwise ? 16 : 0);
+    const int64_t choice = p_.depthwise ? c * taps * 8 : 0;
+    const int64_t maximum = p_.pooling ? c * (taps * 24 + 60) : c * 30;
+    const int64_t soft = p_.soft_multipliers * 2 * 160;
+    Add("array", sums + choice + maximum + soft, c * 48 + 6 + p_.soft_multipliers * 16, p_.array_multipliers() - p_.soft_multipliers, 0);
+  }
+
+  void AddMemories() {
+    const int64_t beat = p_.axi_data_bits, line = 8 * p_.line_bytes();
+    const MemoryCells weights = Memory(p_.weight_words, 8 * p_.weight_tile_bytes(), beat);
+    Add("weight_memory", weights.lut, weights.lut > 0 ? 8 * p_.weight_tile_bytes() : 0, 0, weights.bram18);
+    const MemoryCells bank = Memory(p_.bank_words(), 8 * p_.bank_bytes(), 8);
+    Add("activation_memory", line * 15 / 4 + kActivationBanks * bank.lut, 8, 0, kActivationBanks * bank.bram18);
+    const int64_t word = 8 * p_.parameter_word_bytes();
+    const MemoryCells parameters = Memory(int64_t{p_.parameter_blocks} * p_.drain_cycles(), word, beat);
+    Add("parameter_memory", parameters.lut, parameters.lut > 0 ? word : 0, 0, parameters.bram18);
+  }
+
+  // A lane: sums, inputs of the two multipliers, the product's two additions, shift window, clamp, lookup, and the same again for
+  // additions.
+  void AddDrain() {
+    const int64_t lanes = p_.requantise_lanes, c = p_.output_lanes;
+    int64_t lut = 330, ff = 330;
+    if (p_.elementwise) lut += 330, ff += 180;
+    if (p_.lookup) {
+      const MemoryCells table = Memory(int64_t{p_.lookup_tables} * kLookupEntries / p_.beat_bytes(), p_.axi_data_bits, p_.axi_data_bits);
+      lut += table.lut + 20;
+      ff += 20;
+      Add("lookup", 0, 0, 0, lanes * table.bram18);
+    }
+    Add("drain_lanes", lanes * lut, lanes * ff, lanes * 2, 0);
+    Add("drain", 120 + c * (p_.drain_cycles() > 1 ? 24 : 4), c * 56 + lanes * 40 + 200, 0, 0);
+  }
+
+  // The rotator between banks and lanes, padding, and the window.
+  void AddOperands() {
+    const int64_t line = 8 * p_.line_bytes(), c = p_.output_lanes;
+    const bool vectors = p_.depthwise || p_.pooling;
+    const int64_t lut = line * (2 + Log2(p_.bank_bytes())) / 3 + p_.read_bytes() * 12 + 100 + (vectors ? c * 3 * 8 * 2 : 0);
+    Add("operands", lut, 8 * p_.read_bytes() + 80 + (vectors ? 8 * c * p_.window_taps() : 0), 0, 0);
+  }
+
+  void AddControl() {
+    const int64_t beat = p_.axi_data_bits;
+    Add("sequencer", 1150, 340, 0, 0);
+    Add("compute", 40, kComputeBits + 60, 0, 0);
+    const auto queue = [](int64_t depth, int64_t bits) { return depth == 1 ? UnitResources{"", 4, bits + 1} : UnitResources{"", 10 + 4 * CeilDiv(bits, 6) * CeilDiv(depth, 32), 2 * Log2(depth) + 3}; };
+    for (const auto& [name, depth, bits] : {std::tuple<const char*, int64_t, int64_t>{"load_queue", p_.load_queue, kTransferBits},
+                                            {"compute_queue", p_.compute_queue, kComputeBits}, {"store_queue", p_.store_queue, kTransferBits}}) {
+      const UnitResources q = queue(depth, bits);
+      Add(name, q.lut, q.ff, 0, 0);
+    }
+    Add("load", 600 + beat, 480 + 2 * beat, 0, 0);
+    Add("store", 600 + 2 * beat, 440 + 2 * beat, 0, 0);
+    Add("fetch", 100 + 2 * beat, 1024 + 8 * beat + 100, 0, 0);
+    Add("control", 615, 810, 0, 0);
+    Add("tokens", 115, 48, 0, 0);
+  }
+
+  const AcceleratorParams& p_;
+  Resources total_;
+};
 
 }  // namespace
 
-Resources EstimateResources(const AcceleratorParams& p) {
-  const int64_t r = p.contraction_lanes, c = p.output_lanes, lanes = p.requantise_lanes;
-  Resources total;
-  const auto add = [&](const char* unit, int64_t lut, int64_t ff, int64_t dsp, int64_t bram36) {
-    total.units.push_back({unit, lut, ff, dsp, bram36});
-    total.lut += lut, total.ff += ff, total.dsp += dsp, total.bram36 += bram36;
-  };
-  // An adder tree of about 18 bits; an accumulator of 32 bits a column.
-  add("array", r * c * 16 + c * 40, r * c * 20 + c * 64, r * c, 0);
-  add("weight_memory", 40, 40, 0, BlockRams(p.weight_words, 8 * r * c));
-  // Four banks with read ports for the array, operand b and the store unit, and the byte rotator between banks and lanes.
-  const int64_t bank_bits = 8 * p.bank_bytes();
-  add("activation_memory", p.line_bytes() * 8 * 5, p.line_bytes() * 16, 0, kActivationBanks * BlockRams(p.bank_words(), bank_bits));
-  add("parameter_memory", 20, 8 * p.parameter_word_bytes(), 0, BlockRams(int64_t{p.parameter_blocks} * p.drain_cycles(), 8 * p.parameter_word_bytes()));
-  // A 32 x 31 bit product takes four multipliers; shifts and rounding of 64 bits.
-  add("drain", lanes * 420, lanes * 380, lanes * 4, 0);
-  if (p.elementwise) add("elementwise", lanes * 160, lanes * 150, lanes * 2, 0);
-  if (p.depthwise || p.pooling) add("window", c * 90 + (p.pooling ? c * 60 : 0), c * 100, 0, 0);
-  if (p.lookup) add("lookup", lanes * 8, lanes * 8, 0, lanes * BlockRams(int64_t{p.lookup_tables} * kLookupEntries, 8));
-  add("sequencer", 1400, 1600, 0, 0);
-  const int64_t queue_bits = int64_t{kInstructionBytes} * 8 * (p.load_queue + p.compute_queue + p.store_queue);
-  add("fetch_and_queues", 400 + queue_bits / 32, 1200, 0, 0);
-  add("dma", 1500 + p.axi_data_bits * 8, 1400 + p.axi_data_bits * 10, 0, 0);
-  add("registers", 500, 900, 0, 0);
-  return total;
-}
+Resources EstimateResources(const AcceleratorParams& params) { return Estimate(params).Total(); }
 
 }  // namespace heddle::hls

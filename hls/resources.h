@@ -1,4 +1,5 @@
-// How large an accelerator is, from its parameters alone: one formula a unit.
+// How large an accelerator is, from its parameters alone: one formula a module of the RTL, fitted to what Yosys makes of it
+// (synthesis.h). docs/accelerator.md states how far off it was on parameters that it was not fitted to.
 #ifndef HEDDLE_HLS_RESOURCES_H_
 #define HEDDLE_HLS_RESOURCES_H_
 
@@ -12,11 +13,13 @@ namespace heddle::hls {
 
 struct UnitResources {
   std::string unit;  // "array", "drain", "activation_memory", …
-  int64_t lut = 0, ff = 0, dsp = 0, bram36 = 0;
+  int64_t lut = 0, ff = 0, dsp = 0;
+  int64_t bram18 = 0;  // 18 Kibit block RAMs; a RAMB36 counts as two
 };
 
 struct Resources {
-  int64_t lut = 0, ff = 0, dsp = 0, bram36 = 0;  // sums over units
+  int64_t lut = 0, ff = 0, dsp = 0, bram18 = 0;  // sums over units
+  int64_t bram36() const { return (bram18 + 1) / 2; }
   std::vector<UnitResources> units;
 };
 

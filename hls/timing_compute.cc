@@ -10,19 +10,21 @@ namespace heddle::hls {
 namespace {
 
 // Register stages of a drain lane, as in hls/accelerator/drain.cc.
-int64_t LaneStages(const AcceleratorParams& p) { return 6 + (p.lookup ? 1 : 0) + (p.elementwise ? 4 : 0); }
+int64_t LaneStages(const AcceleratorParams& p) { return p.elementwise ? 15 : 7 + (p.lookup ? 1 : 0); }
 
 }  // namespace
 
-// Stages R, A, M, S; capture; the groups of lanes; the lane's stages; write.
-int64_t WriteDelayCycles(const AcceleratorParams& params) { return 6 + params.drain_cycles() + LaneStages(params); }
+// Stages R, A, M, S; capture; the groups of lanes, `interval` cycles apart; the lane's stages; write.
+int64_t WriteDelayCycles(const AcceleratorParams& params, int64_t interval) {
+  return 7 + (params.drain_cycles() - 1) * interval + LaneStages(params);
+}
 
 ComputeTiming::ComputeTiming(const AcceleratorParams& params)
     : banks_(params),
       contraction_lanes_(params.contraction_lanes),
       output_lanes_(params.output_lanes),
       drain_cycles_(params.drain_cycles()),
-      write_delay_(WriteDelayCycles(params)),
+      delays_{WriteDelayCycles(params, 1), WriteDelayCycles(params, 2), WriteDelayCycles(params, 4)},
       has_elementwise_(params.elementwise) {}
 
 void ComputeTiming::Start(const ComputeFields& fields, int64_t cycle) {
@@ -44,8 +46,11 @@ void ComputeTiming::Start(const ComputeFields& fields, int64_t cycle) {
   }
   total_rows_ = int64_t{c_.blocks} * c_.out_rows;
   steps_per_instruction_ *= total_rows_;
-  first_interval_ = std::max(first_steps_, drain_cycles_);
-  next_interval_ = std::max(next_steps_, drain_cycles_);
+  unit_ = emits_ ? DrainInterval(c_) : 1;
+  write_delay_ = delays_[unit_ / 2];
+  const auto interval = [&](int64_t steps) { return std::max((steps + unit_ - 1) / unit_ * unit_, drain_cycles_ * unit_); };
+  first_interval_ = interval(first_steps_);
+  next_interval_ = interval(next_steps_);
   bank_waits_ = 0;
   now_ = started_ = cycle + kIssueDelayCycles;
   row_ = group_ = step_ = gap_ = 0;
@@ -68,7 +73,7 @@ void ComputeTiming::CompleteGroup(int64_t cycle) {
     const int64_t bytes = last_block_ ? int64_t{c_.last_block_channels} : output_lanes_;
     while (!writes_.empty() && writes_.front().cycle < cycle) writes_.pop_front();
     writes_.push_back({cycle + write_delay_, out_row_ + group_ * c_.out_x_step, bytes});
-    gap_ = drain_cycles_ - 1;
+    gap_ = drain_cycles_ * unit_ - 1;
   }
   last_issue_ = cycle;
   now_ = cycle + 1;
@@ -105,7 +110,7 @@ bool ComputeTiming::AdvanceTo(int64_t cycle) {
   if (cycle < started_) return false;
   while (running_ && now_ < cycle) {
     const int64_t left = GroupSteps() - step_;
-    const int64_t completes = now_ + std::max(left - 1, emits_ ? gap_ : 0);
+    const int64_t completes = Aligned(now_ + std::max(left - 1, emits_ ? gap_ : 0));
     if (completes >= cycle) {
       const int64_t passed = cycle - now_;
       step_ += std::min(passed, left - 1);
@@ -163,7 +168,7 @@ void ComputeTiming::Block() {
 int64_t ComputeTiming::EndCycle() const {
   int64_t last = last_issue_;
   if (running_) {
-    last = now_ + std::max(GroupSteps() - step_ - 1, emits_ ? gap_ : 0) + (groups_ - 1 - group_) * next_interval_ +
+    last = Aligned(now_ + std::max(GroupSteps() - step_ - 1, emits_ ? gap_ : 0)) + (groups_ - 1 - group_) * next_interval_ +
            (total_rows_ - 1 - row_) * (first_interval_ + (groups_ - 1) * next_interval_);
   }
   return last + (emits_ ? write_delay_ + 1 : kHoldDelayCycles);

@@ -5,6 +5,7 @@
 #ifndef HEDDLE_HLS_TIMING_COMPUTE_H_
 #define HEDDLE_HLS_TIMING_COMPUTE_H_
 
+#include <array>
 #include <bit>
 #include <cstdint>
 
@@ -15,7 +16,7 @@
 namespace heddle::hls {
 
 // Cycles from the issue of a pixel's last step to the cycle in which its bytes are written, and to the instruction's end.
-int64_t WriteDelayCycles(const AcceleratorParams& params);
+int64_t WriteDelayCycles(const AcceleratorParams& params, int64_t interval);
 // The same for the end of an instruction that holds its accumulators.
 inline constexpr int64_t kHoldDelayCycles = 4;
 inline constexpr int64_t kIssueDelayCycles = 2;  // from the start to the first step: instruction register, set-up
@@ -47,7 +48,7 @@ class ComputeTiming {
   // Everything before `cycle` happens without a rival for the banks. False where the first step is still to come.
   bool AdvanceTo(int64_t cycle);
   // In the cycle advanced to: whether a step asks for its reads, and for which banks.
-  bool Wants() const { return running_ && !(IsLastStep() && emits_ && gap_ > 0); }
+  bool Wants() const { return running_ && !(IsLastStep() && emits_ && (gap_ > 0 || Aligned(now_) != now_)); }
   BankMask Banks() const;
   // Banks that results are written to in that cycle.
   BankMask WrittenBanks();
@@ -66,12 +67,16 @@ class ComputeTiming {
   // Pixels are grouped by what completes them: a group is the steps from one completed pixel to the next, operand b's included.
   int64_t GroupSteps() const { return group_ == 0 ? first_steps_ : next_steps_; }
   bool IsLastStep() const { return step_ == GroupSteps() - 1; }
+  // The first cycle from this one on in which a pixel may be completed: a whole number of drain intervals after the first step.
+  int64_t Aligned(int64_t cycle) const { return started_ + (cycle - started_ + unit_) / unit_ * unit_ - 1; }
   void CompleteGroup(int64_t cycle);
   void SkipGroups(int64_t before);
   void BeginRow();
 
   const BankMap banks_;
-  const int64_t contraction_lanes_, output_lanes_, drain_cycles_, write_delay_;
+  const int64_t contraction_lanes_, output_lanes_, drain_cycles_;
+  const std::array<int64_t, 3> delays_;  // from a pixel's last step to its write, by drain interval 1, 2, 4
+  int64_t write_delay_ = 0, unit_ = 1;   // of the instruction: that delay, and the drain interval
   const bool has_elementwise_;
   ComputeFields c_;
   bool running_ = false, emits_ = true, use_b_ = false, by_vector_ = false;

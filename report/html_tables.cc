@@ -172,7 +172,7 @@ std::string CertificateCard(const Partition& p) {
          "</article>\n";
 }
 
-std::string ResourcesCard(const Resources& r) {
+std::string ResourcesCard(const std::string& title, const Resources& r) {
   std::vector<std::pair<std::string, std::string>> pairs;
   for (const auto& [name, key, used] : {std::tuple<const char*, const char*, double>{"LUT", "lut", r.lut},
                                         {"FF", "ff", r.ff},
@@ -187,7 +187,7 @@ std::string ResourcesCard(const Resources& r) {
   }
   if (r.fmax_mhz > 0) pairs.push_back({"clock", fmt::format("{:.4g} MHz", r.fmax_mhz)});
   pairs.push_back({"provenance", r.provenance});
-  return "<article class=\"card\"><h3>FPGA resources</h3>" + Pairs(pairs) + "</article>\n";
+  return "<article class=\"card\"><h3>" + title + "</h3>" + Pairs(pairs) + "</article>\n";
 }
 
 std::string OutputsCard(const Report& report) {
@@ -268,7 +268,8 @@ std::string DetailTables(const Report& report) {
   }
   html += "<section><h2>Figures</h2><div class=\"cards\">" + CertificateCard(report.partition);
   if (report.accelerator) html += AcceleratorCard(*report.accelerator);
-  if (report.resources) html += ResourcesCard(*report.resources);
+  if (report.resources) html += ResourcesCard("FPGA resources", *report.resources);
+  if (report.synthesis) html += ResourcesCard("FPGA resources by synthesis", *report.synthesis);
   return html + OutputsCard(report) + "</div></section>\n";
 }
 

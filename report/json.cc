@@ -195,6 +195,7 @@ void Visit(F& f, Report& r) {
   f("partition", r.partition);
   f("nodes", r.nodes);
   f("resources", r.resources);
+  f("synthesis", r.synthesis);
   f("timeline", r.timeline);
   f("bottleneck", r.bottleneck);
   f("notes", r.notes);

@@ -222,6 +222,7 @@ struct Report {
   Partition partition;
   std::vector<Node> nodes;  // in topological order
   std::optional<Resources> resources;
+  std::optional<Resources> synthesis;  // the same as a synthesis tool counts it; provenance names the tool, the clock is unknown
   std::vector<Event> timeline;
   Bottleneck bottleneck;
   std::vector<std::string> notes;  // what a reader must know: "GPU times are of PoCL on this CPU"

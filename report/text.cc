@@ -192,8 +192,10 @@ class Screen {
   }
 
   void PrintResources() {
-    if (!report_.resources) return;
-    const Resources& r = *report_.resources;
+    if (report_.resources) PrintResources("resources", *report_.resources);
+    if (report_.synthesis) PrintResources("synthesis", *report_.synthesis);
+  }
+  void PrintResources(const std::string& label, const Resources& r) {
     auto of = [&](const char* name, double used) {
       const auto limit = r.available.find(name);
       if (limit == r.available.end() || limit->second <= 0) return std::string();
@@ -203,7 +205,7 @@ class Screen {
         fmt::format("{} LUT{}, {} FF{}, {} DSP{}, {:.4g} BRAM36{}", FormatThousands(r.lut), of("lut", r.lut),
                     FormatThousands(r.ff), of("ff", r.ff), r.dsp, of("dsp", r.dsp), r.bram36, of("bram36", r.bram36));
     if (r.fmax_mhz > 0) text += fmt::format(", {:.4g} MHz", r.fmax_mhz);
-    Labelled("resources", text + ", " + r.provenance);
+    Labelled(label, text + ", " + r.provenance);
   }
 
   void Certificate() {

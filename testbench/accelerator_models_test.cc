@@ -24,15 +24,16 @@
 namespace heddle {
 namespace {
 
-// The zynq7020 preset's lanes and memories, with a drain that keeps up with depthwise layers.
+// The zynq7020 preset's parameters.
 hls::AcceleratorParams Params() {
   hls::AcceleratorParams params;
   params.contraction_lanes = 24;
   params.output_lanes = 16;
   params.requantise_lanes = 16;
-  params.activation_bytes = 131072;
+  params.activation_bytes = 98304;
   params.weight_words = 1024;
   params.parameter_blocks = 256;
+  params.soft_multipliers = 4;
   return params;
 }
 

@@ -85,6 +85,18 @@ TEST(AcceleratorTest, UnitsThatAreOffVanish) {
   EXPECT_EQ(files.at("heddle_operands.v").find("column_0"), std::string::npos);
 }
 
+TEST(AcceleratorTest, TwoProductsInAMultiplierAreExact) {
+  AcceleratorParams params;
+  params.contraction_lanes = params.output_lanes = params.requantise_lanes = 4;
+  params.depthwise = params.pooling = params.elementwise = params.lookup = false;
+  params.soft_multipliers = 2;  // of columns 2 and 3, lanes 2 and 3
+  std::string said;
+  const auto folder = WriteFiles(params, "packed");
+  std::filesystem::copy_file("hls/accelerator/packed_products.v", folder / "packed_products.v", std::filesystem::copy_options::overwrite_existing);
+  EXPECT_EQ(Execute("iverilog -g2005 -o compiled -s packed_products packed_products.v heddle_array.v && ./compiled", folder, said), 0) << said;
+  EXPECT_NE(("\n" + said).find("\n0 errors in 46658 steps\n"), std::string::npos) << said;
+}
+
 TEST(AcceleratorTest, IcarusAndYosysTakeItAsItStands) {
   std::string said;
   const auto folder = WriteFiles(Small(), "tools");

@@ -1,8 +1,13 @@
 // The multiplier array: R x C products a cycle, C accumulators. In a module of its own so that its arithmetic can be
 // exchanged without touching anything around it.
 //
-// Stage M holds sums of four products a column, stage S the accumulators. In a depthwise step the first nine lanes of each
-// column take the column's own window instead of the lanes that all columns share.
+// Two int8 products of one byte take one multiplier: (w1 * 2^16 + w0) * a, with w1 and w0 the weights of columns 2q + 1 and 2q.
+// Two such products are added in front of the register of stage M (a DSP48E1's own adder and register), together with a
+// constant that makes both 16-bit fields of the sum non-negative, so that neither borrows from the other:
+//   w * a + w' * a' lies in -32512 .. 32768, plus 32512 in 0 .. 65280.
+// Stage S takes the constants off again where it sums the fields. In a depthwise step each tap of the window needs a multiplier
+// of its own in every column; so a tap takes two lanes, one for the even columns and one for the odd, and the weights of the
+// others are zero (params.h: depthwise_lane, split_lanes).
 
 #include "hls/accelerator/parts.h"
 
@@ -12,8 +17,9 @@ using namespace rtl;  // NOLINT
 
 namespace {
 
-constexpr int kGroup = 4;       // products summed before the register of stage M
-constexpr int kGroupBits = 18;  // four products of 16 bits
+constexpr int kFieldBits = 16;       // one column's part of a packed sum
+constexpr int kFieldOffset = 32512;  // makes the sum of two products non-negative
+constexpr int kSplitBits = 17;       // two products of a column with multipliers of its own
 
 class ArrayBuilder {
  public:
@@ -34,8 +40,7 @@ class ArrayBuilder {
 
  private:
   bool has_vectors() const { return p_.depthwise || p_.pooling; }
-  int columns_in_window() const { return p_.has_window() ? kWindowColumns : 1; }
-  int window_taps() const { return columns_in_window() * kWindowRows; }
+  int window_taps() const { return p_.window_taps(); }
   Expr F(std::string_view name) { return Field(instruction_, Opcode::kCompute, name); }
   Expr ReduceIs(Reduce reduce) { return Equal(F("reduce"), Const(2, static_cast<int>(reduce))); }
   static std::string Suffix(int column, int i) { return "_" + std::to_string(column) + "_" + std::to_string(i); }
@@ -53,35 +58,86 @@ class ArrayBuilder {
     multiply_ = m_.Name("multiplies", valid_ & ~is_b_ & (ReduceIs(Reduce::kDot) | ReduceIs(Reduce::kDepthwise)));
   }
 
-  // The byte that lane r of column c multiplies, sign-extended.
-  Expr Operand(int r, int c) {
-    if (!p_.depthwise || r >= window_taps()) return shared_[r];
-    const Expr tap = Slice(window_, (r * p_.output_lanes + c) * 8, 8);
-    const Expr byte = m_.Name("tap" + Suffix(c, r), Mux(by_vector_, tap, Slice(lanes_, r * 8, 8)));
-    return SignExtend(byte, kGroupBits);
+  // The byte that lane r multiplies in `column` and, beyond the split lanes, in both columns of its pair; sign-extended.
+  Expr Operand(int r, int column, int bits, const std::string& name = "") {
+    const int split = p_.split_lanes();
+    const int tap = r < split ? r : split + (r - split) / 2;
+    if (!p_.depthwise || tap >= window_taps()) return SignExtend(Slice(lanes_, r * 8, 8), bits);
+    const int source = r < split ? column : column - column % 2 + (r - split) % 2;
+    const Expr byte = Slice(window_, (tap * p_.output_lanes + source) * 8, 8);
+    return SignExtend(m_.Name(name.empty() ? "tap" + Suffix(column, r) : name, Mux(by_vector_, byte, Slice(lanes_, r * 8, 8))), bits);
+  }
+  Expr Weight(int r, int column) { return Slice(weights_, (r * p_.output_lanes + column) * 8, 8); }
+
+  // Sum of the products of lanes r and r + 1 with one column's weights.
+  Expr SplitSum(int r, int column) {
+    std::vector<Expr> products;
+    for (int lane = r; lane < r + 2; ++lane) {
+      products.push_back(m_.Name("product" + Suffix(column, lane),
+                                 MultiplySignedLow(Operand(lane, column, kSplitBits), SignExtend(Weight(lane, column), kSplitBits))));
+    }
+    return Sum(products);
+  }
+
+  // The same with the weights of columns `even` and even + 1: two fields.
+  Expr PackedSum(int r, int even) {
+    constexpr int kBits = 2 * kFieldBits;
+    std::vector<Expr> products;
+    for (int lane = r; lane < r + 2; ++lane) {
+      const Expr high = Weight(lane, even + 1);
+      const Expr pair = m_.Name("weight_pair" + Suffix(even, lane),
+                                AddSigned(Concat({SignExtend(high, kFieldBits), Zeros(kFieldBits)}), SignExtend(Weight(lane, even), kBits)));
+      products.push_back(m_.Name("product" + Suffix(even, lane), MultiplySignedLow(pair, Operand(lane, even, kBits))));
+    }
+    const uint64_t offsets = (uint64_t{kFieldOffset} << kFieldBits) + kFieldOffset;
+    return Const(kBits, offsets) + products[0] + products[1];
+  }
+
+  // Whether the sum of lanes r, r + 1 for columns `even`, even + 1 is made of look-up tables: the last ones are.
+  bool IsSoft(int r, int even) const {
+    const int after = (p_.contraction_lanes - r) / 2 * p_.output_lanes / 2 - even / 2;
+    return after <= p_.soft_multipliers / 2;
+  }
+
+  // PackedSum from partial products: synthesis makes multipliers of what is written as a product.
+  Expr SoftSum(int r, int even) {
+    std::vector<Expr> fields;
+    for (int column = even; column < even + 2; ++column) {
+      Expr sum = Const(kFieldBits, kFieldOffset);
+      for (int lane = r; lane < r + 2; ++lane) {
+        const Expr factor = m_.Name("factor" + Suffix(column, lane), Operand(lane, even, 8, "soft_tap" + Suffix(column, lane)));
+        const Expr weight = m_.Name("weight" + Suffix(column, lane), SignExtend(Weight(lane, column), kFieldBits));
+        for (int bit = 0; bit < 8; ++bit) {
+          const Expr shifted = bit == 0 ? weight : Concat({Slice(weight, 0, kFieldBits - bit), Zeros(bit)});
+          const Expr part = Repeat(Bit(factor, bit), kFieldBits) & shifted;
+          sum = bit == 7 ? sum - part : sum + part;
+        }
+      }
+      fields.insert(fields.begin(), sum);
+    }
+    return Concat(fields);
   }
 
   void AddProducts() {
-    m_.Comment("Stage M: sums of four products.");
-    for (int r = 0; r < p_.contraction_lanes; ++r) {
-      if (p_.depthwise && r < window_taps()) {
-        shared_.push_back(Expr());
-      } else {
-        shared_.push_back(m_.Name("lane_" + std::to_string(r), SignExtend(Slice(lanes_, r * 8, 8), kGroupBits)));
-      }
-    }
+    m_.Comment("Stage M: sums of two products, of one column each in the split lanes, of two columns elsewhere.");
+    const int total_bits = TotalBits();
+    terms_.resize(p_.output_lanes);
     std::vector<std::pair<Expr, Expr>> updates;
-    for (int c = 0; c < p_.output_lanes; ++c) {
-      sums_.emplace_back();
-      for (int g = 0; g < p_.contraction_lanes / kGroup; ++g) {
-        std::vector<Expr> products;
-        for (int r = g * kGroup; r < (g + 1) * kGroup; ++r) {
-          const Expr weight = SignExtend(Slice(weights_, (r * p_.output_lanes + c) * 8, 8), kGroupBits);
-          products.push_back(Operand(r, c) * weight);
+    for (int r = 0; r < p_.contraction_lanes; r += 2) {
+      for (int even = 0; even < p_.output_lanes; even += 2) {
+        if (r < p_.split_lanes()) {
+          for (int c = even; c < even + 2; ++c) {
+            const Expr sum = m_.Register("sum" + Suffix(c, r), kSplitBits);
+            updates.push_back({sum, SplitSum(r, c)});
+            terms_[c].push_back(SignExtend(sum, total_bits));
+          }
+        } else {
+          const Expr sum = m_.Register("sums" + Suffix(even, r), 2 * kFieldBits);
+          updates.push_back({sum, IsSoft(r, even) ? SoftSum(r, even) : PackedSum(r, even)});
+          for (int side = 0; side < 2; ++side) {
+            terms_[even + side].push_back(ZeroExtend(Slice(sum, side * kFieldBits, kFieldBits), total_bits));
+          }
         }
-        const Expr sum = m_.Register("sum" + Suffix(c, g), kGroupBits);
-        sums_.back().push_back(sum);
-        updates.push_back({sum, Sum(products)});
       }
     }
     m_.Clocked([&](Block& b) {
@@ -90,6 +146,8 @@ class ArrayBuilder {
       });
     });
   }
+  // Holds a step's sum with its offsets, and the sum itself as a signed number.
+  int TotalBits() const { return kFieldBits + BitsFor(p_.contraction_lanes); }
 
   Expr SignedMax(const std::string& name, const Expr& a, const Expr& b) { return m_.Name(name, Mux(SignedLess(a, b), b, a)); }
 
@@ -149,13 +207,13 @@ class ArrayBuilder {
 
   void AddAccumulators() {
     m_.Comment("Stage S: the accumulators.");
-    const int total_bits = 16 + BitsFor(p_.contraction_lanes);
+    const int total_bits = TotalBits();
+    const int64_t offsets = int64_t{p_.contraction_lanes - p_.split_lanes()} / 2 * kFieldOffset;
+    const Expr correction = Const(total_bits, static_cast<uint64_t>((int64_t{1} << total_bits) - offsets));
     std::vector<Expr> accumulators, totals, loads;
     for (int c = 0; c < p_.output_lanes; ++c) {
       const std::string suffix = "_" + std::to_string(c);
-      std::vector<Expr> groups;
-      for (const Expr& sum : sums_[c]) groups.push_back(total_bits < kGroupBits ? Slice(sum, 0, total_bits) : SignExtend(sum, total_bits));
-      totals.push_back(m_.Name("total" + suffix, Sum(groups)));
+      totals.push_back(m_.Name("total" + suffix, correction + Sum(terms_[c])));
       accumulators.push_back(m_.Register("accumulator" + suffix, 32));
       const Expr value = m_.Name("bypass" + suffix, SignExtend(Slice(bypass_, c * 8, 8), 32));
       if (p_.pooling) {
@@ -191,8 +249,7 @@ class ArrayBuilder {
   Module& m_;
   Expr instruction_, valid_, is_b_, first_, last_, by_vector_, lanes_, window_, weights_, multiply_, pooled_, bypass_;
   Expr valid_m_, is_b_m_, clear_m_, last_m_, complete_;
-  std::vector<Expr> shared_;
-  std::vector<std::vector<Expr>> sums_;
+  std::vector<std::vector<Expr>> terms_;  // of each column, what stage M adds to its accumulator
 };
 
 }  // namespace

@@ -1,8 +1,17 @@
 // The drain: takes C accumulators when a pixel is complete and turns them, requantise_lanes at a time, into C bytes that
 // are written to the activation memory. One pipeline of fixed length; nothing in it ever waits.
 //
-// A lane's arithmetic is that of ir/requantise.h, bit for bit: one 32 x 31 bit product, a shift with guard and sticky bit,
-// rounding half to even or, for doubling high multiply, half away from zero.
+// A lane's arithmetic is that of ir/requantise.h, bit for bit, from two 25 x 18 bit multipliers (DSP48E1, with their input and
+// output registers): a sum of 25 bits times the low 17 and the high 14 bits of the multiplier. They do everything else too, in
+// cycles in which no sum enters them:
+//   - a sum of 32 bits (`wide`) takes a second cycle for its upper eight bits;
+//   - the product of two operands (drain = multiply) is formed kProductLead cycles before the sum that it becomes;
+//   - the two products of an addition follow kAdditionLag cycles after.
+// What keeps them apart is the distance between groups: a multiple of 2 cycles with `wide` or use_b, of 4 with both
+// (isa.h: DrainInterval); kProductLead is odd, kAdditionLag is 3 modulo 4.
+//
+// The product is shifted, rounded and clamped without ever being moved as a whole: the result of the shift is a window of ten
+// bits, with all bits above folded into "too large" and all below into "sticky".
 
 #include "hls/accelerator/parts.h"
 
@@ -12,10 +21,21 @@ using namespace rtl;  // NOLINT
 
 namespace {
 
-constexpr int kProductBits = 63;  // |int32 * uint31| < 2^62
+constexpr int kNarrowBits = 25;   // sums that take one cycle in the multipliers
+constexpr int kFactorBits = 18;   // the multipliers' other side
+constexpr int kLowBits = 17;      // unsigned part of the requantisation's multiplier that one of them takes
+constexpr int kDspBits = kNarrowBits + kFactorBits;
+constexpr int kProductBits = 63;  // |int32 * uint31| + 2^30 < 2^62
+constexpr int kWindowBits = 10;   // a result beyond them is clamped whatever is added to it
+constexpr int kProductLead = 3;
+constexpr int kAdditionLag = 7;
 
-// Number of register stages of a lane, from its inputs to its result.
-int LaneStages(const AcceleratorParams& p) { return 6 + (p.lookup ? 1 : 0) + (p.elementwise ? 4 : 0); }
+// Stage whose registers hold the sum that is scaled.
+int SumStage(const AcceleratorParams& p) { return p.elementwise ? kProductLead : 1; }
+
+// Number of register stages of a lane, from its inputs to its result: after the sum multiplier inputs, products, their sum,
+// the wide sum, window, clamp, lookup; then, for an addition, multiplier inputs, products, sum, window, clamp.
+int LaneStages(const AcceleratorParams& p) { return SumStage(p) + (p.elementwise ? kAdditionLag + 5 : 6 + (p.lookup ? 1 : 0)); }
 
 // One lane of the drain.
 class LaneBuilder {
@@ -26,18 +46,24 @@ class LaneBuilder {
   Module& Build() {
     instruction_ = m_.Input("instruction", w_.compute_bits);
     enable_ = m_.Input("enable", 1, "something is in the pipeline");
+    scales_ = m_.Input("scales", 1, "a sum enters the multipliers");
+    scales_high_ = m_.Input("scales_high", 1, "the upper bits of a wide sum enter the multipliers");
     accumulator_ = m_.Input("accumulator", 32);
     if (p_.elementwise) operand_b_ = m_.Input("operand_b", 8);
     bias_ = m_.Input("bias", 32);
     multiplier_ = m_.Input("multiplier", 31);
     shift_ = m_.Input("shift", 6);
-    AddScaling();
+    low_product_ = m_.Register("low_product", kDspBits);
+    high_product_ = m_.Register("high_product", kDspBits);
+    AddSum();
+    AddMultipliers();
+    AddProduct();
     AddRounding();
-    AddClamp();
-    if (p_.lookup) AddLookup();
+    AddLookup();
     if (p_.elementwise) AddAddition();
+    EndStages();
     m_.Assign(m_.Output("result", 8), value_);
-    m_.Ignore({instruction_});
+    m_.Ignore({instruction_, low_product_, high_product_});
     m_.Finish();
     return m_;
   }
@@ -69,66 +95,146 @@ class LaneBuilder {
     return m_.Name(name, SignExtend(byte, 9) - Constant(zero, 9));
   }
 
-  void AddScaling() {
-    m_.Comment("Stages 1 to 3: operand plus bias, product, high part for doubling high multiply.");
-    Expr operand = accumulator_;
+  // A value that is passed on is scaled by 1 * 2^0.
+  void AddSum() {
+    m_.Comment("The sum: accumulator plus bias, or product of two operands plus bias.");
+    is_pass_ = m_.Name("is_pass", DrainIs(Drain::kPass));
+    is_multiply_ = m_.Name("is_multiply", DrainIs(Drain::kMultiply));
+    const Expr bias = m_.Name("used_bias", Mux(is_pass_, Zeros(32), bias_));
+    const int stage = SumStage(p_);
     if (p_.elementwise) {
-      const Expr a = m_.Name("product_a", Slice(accumulator_, 0, 8));
-      const Expr product = m_.Name("product", MultiplySigned(Centred("centred_a", a, "a_zero"), Centred("centred_b", operand_b_, "b_zero")));
-      operand = Mux(DrainIs(Drain::kMultiply), SignExtend(product, 32), accumulator_);
+      const Expr first = Stage("sum_1", Mux(is_multiply_, Zeros(32), accumulator_) + bias);
+      const Expr second = Stage("sum_2", first);
+      const Expr product = m_.Name("operand_product", Mux(is_multiply_, SignExtend(Slice(low_product_, 0, 18), 32), Zeros(32)));
+      sum_ = Stage("sum_3", second + product);
+    } else {
+      sum_ = Stage("sum_1", accumulator_ + bias);
+      m_.Ignore({is_multiply_});
     }
-    const Expr sum = Stage("sum_1", operand + bias_);
-    const Expr multiplier = Delayed("multiplier", multiplier_, 0, 1);
-    const Expr shift = Delayed("shift", shift_, 0, 2);
-    const Expr pass = Delayed("pass", accumulator_, 0, 2);
-    const Expr full = m_.Name("full_product", MultiplySigned(sum, Concat({Const(1, 0), multiplier})));
-    const Expr product = Stage("product_2", Slice(full, 0, kProductBits));
-    m_.Ignore({full});
-    const Expr nudged = m_.Name("nudged", product + Const(kProductBits, uint64_t{1} << 30));
-    const Expr high = m_.Name("high_part", Slice(nudged, 31, kProductBits - 31));
-    m_.Ignore({nudged});
-    const Expr doubling = F("rounding");
-    const Expr is_pass = DrainIs(Drain::kPass);
-    scaled_ = Stage("scaled_3", Mux(is_pass, SignExtend(pass, kProductBits), Mux(doubling, SignExtend(high, kProductBits), product)));
-    shift_3_ = Stage("shift_3", Mux(is_pass, Zeros(6), Mux(doubling, shift - Const(6, 31), shift)));
+    const Expr one = Stage("multiplier_1", Mux(is_pass_, Const(31, 1), multiplier_));
+    factor_ = Delayed("multiplier", one, 1, stage);
+    const Expr shift = Stage("shift_1", Mux(is_pass_, Zeros(6), shift_));
+    shift_ = Delayed("shift", shift, 1, stage + 4);
   }
 
-  // Shift with rounding: `value` >> `shift`; returns {floor, carry to add}, one stage later.
-  std::pair<Expr, Expr> Round(const std::string& name, const Expr& value, const Expr& shift, const Expr& away_from_zero) {
-    const int bits = value.width() + 1;
-    const Expr wide = m_.Name(name + "_wide", Concat({value, Const(1, 0)}));
-    const Expr below = m_.Name(name + "_below", wide & ~ShiftLeft(Ones(bits), shift));
-    const Expr shifted = Stage(name + "_shifted", ShiftRightSigned(wide, shift));
-    const Expr sticky = Stage(name + "_sticky", AnyBit(below));
-    const Expr negative = m_.Name(name + "_negative", Sign(shifted));
-    const Expr tie_up = Mux(away_from_zero, ~negative, Bit(shifted, 1));
-    const Expr up = m_.Name(name + "_up", Bit(shifted, 0) & (sticky | tie_up));
-    return {Slice(shifted, 1, value.width()), up};
+  void AddMultipliers() {
+    m_.Comment("The two multipliers.");
+    const Expr wide = F("wide");
+    const Expr upper = Stage("sum_upper", Slice(sum_, 24, 8));
+    const Expr factor_again = Stage("multiplier_again", factor_);
+    const Expr low = Concat({Mux(wide, Const(1, 0), Bit(sum_, 24)), Slice(sum_, 0, 24)});
+    const Expr scaled = m_.Name("scaled_part", Mux(scales_high_, SignExtend(upper, kNarrowBits), low));
+    const Expr factor = m_.Name("factor", Mux(scales_high_, factor_again, factor_));
+    Expr low_a = scaled, high_a = scaled;
+    Expr low_b = ZeroExtend(Slice(factor, 0, kLowBits), kFactorBits), high_b = ZeroExtend(Slice(factor, kLowBits, 31 - kLowBits), kFactorBits);
+    if (p_.elementwise) {
+      const Expr uses = m_.Name("uses_scaling", scales_ | scales_high_);
+      addend_a_ = m_.Wire("addend_a", 9);
+      addend_b_ = m_.Wire("addend_b", 9);
+      const Expr first = Centred("factor_a", Slice(accumulator_, 0, 8), "a_zero");
+      const Expr second = Centred("factor_b", operand_b_, "b_zero");
+      low_a = Mux(uses, low_a, Mux(is_multiply_, SignExtend(first, kNarrowBits), ZeroExtend(F("a_multiplier"), kNarrowBits)));
+      low_b = Mux(uses, low_b, SignExtend(m_.Name("small_factor", Mux(is_multiply_, second, addend_a_)), kFactorBits));
+      high_a = Mux(uses, high_a, ZeroExtend(F("b_multiplier"), kNarrowBits));
+      high_b = Mux(uses, high_b, SignExtend(addend_b_, kFactorBits));
+    }
+    const Expr a_low = Stage("low_a", low_a), b_low = Stage("low_b", low_b);
+    const Expr a_high = Stage("high_a", high_a), b_high = Stage("high_b", high_b);
+    // Doubling high multiply adds 2^30 to the product: bit 13 of its high part, once.
+    const Expr nudge = Stage("nudge", AllOf({scales_, F("rounding"), ~is_pass_}));
+    const Expr low_full = m_.Name("low_full", MultiplySigned(a_low, b_low));
+    const Expr high_full = m_.Name("high_full", MultiplySigned(a_high, b_high));
+    const int bit = 30 - kLowBits;
+    updates_.push_back({low_product_, low_full});
+    updates_.push_back({high_product_, high_full + Concat({Zeros(kDspBits - bit - 1), nudge, Zeros(bit)})});
+  }
+
+  void AddProduct() {
+    m_.Comment("The product: its two parts, and those of a wide sum's upper bits one cycle later.");
+    constexpr int kHigh = 40;
+    const Expr high = m_.Name("high_sum", Slice(high_product_, 0, kHigh) + SignExtend(Slice(low_product_, kLowBits, kDspBits - kLowBits), kHigh));
+    const Expr whole = m_.Name("partial_product", Concat({high, Slice(low_product_, 0, kLowBits)}));
+    const Expr first = Stage("first_product", whole);
+    const Expr upper = m_.Name("upper_product", Mux(F("wide"), Slice(whole, 0, kProductBits - 24), Zeros(kProductBits - 24)));
+    const Expr wide = m_.Name("whole_product", SignExtend(first, kProductBits) + Concat({upper, Zeros(24)}));
+    doubling_ = m_.Name("is_doubling", F("rounding") & ~is_pass_);
+    // After the rounding of doubling high multiply nothing is left below bit 31.
+    product_ = Stage("product", Concat({Slice(wide, 31, kProductBits - 31), Mux(doubling_, Zeros(31), Slice(wide, 0, 31))}));
+    m_.Ignore({whole});
+  }
+
+  struct Window {
+    Expr floor, up;  // kWindowBits bits, saturated; 1 where it is to be rounded up
+  };
+
+  // value >> shift (0 .. 62), one stage later.
+  Window Shift(const std::string& name, const Expr& value, const Expr& shift, const Expr& away_from_zero) {
+    constexpr int kBytes = 8, kCoarse = kWindowBits + 1 + 7;
+    const int bits = 8 * (kBytes - 1) + kCoarse;
+    // One bit more below, the first that is shifted out.
+    const Expr wide = m_.Name(name + "_extended", Concat({Repeat(Sign(value), bits - value.width() - 1), value, Const(1, 0)}));
+    const Expr sign = m_.Name(name + "_sign", Sign(value));
+    const Expr coarse = m_.Name(name + "_coarse", Slice(shift, 3, 3));
+    std::vector<Expr> windows, above, below;
+    for (int byte = 0; byte < kBytes; ++byte) {
+      windows.push_back(Slice(wide, 8 * byte, kCoarse));
+      // Bits above the window of this byte, below it: each needs the next, or the one before, and eight bits more.
+      const int top = 8 * byte + kCoarse;
+      const int count = std::min(8, bits - top);
+      above.push_back(count > 0 ? m_.Name(name + "_differs_" + std::to_string(byte), AnyBit(Slice(wide, top, count) ^ Repeat(sign, count))) : Const(1, 0));
+      below.push_back(byte == 0 ? Const(1, 0) : m_.Name(name + "_below_" + std::to_string(byte), AnyBit(Slice(wide, 8 * (byte - 1), 8))));
+    }
+    for (int byte = kBytes - 3; byte >= 0; --byte) above[byte] = m_.Name(name + "_above_" + std::to_string(byte), above[byte] | above[byte + 1]);
+    for (int byte = 2; byte < kBytes; ++byte) below[byte] = m_.Name(name + "_sticky_" + std::to_string(byte), below[byte] | below[byte - 1]);
+    const Expr taken = m_.Name(name + "_taken", Select(coarse, windows));
+    const Expr fine = m_.Name(name + "_fine", Slice(shift, 0, 3));
+    const Expr shifted = m_.Name(name + "_shifted", ShiftRight(taken, fine));
+    const Expr lost = m_.Name(name + "_lost", Slice(taken, 0, 7) & ~ShiftLeft(Ones(7), fine));
+    // Bits of the taken window that the shift leaves above the sign of the result.
+    const Expr left = m_.Name(name + "_left", (Slice(taken, kWindowBits, 8) ^ Repeat(sign, 8)) & ShiftLeft(Ones(8), fine));
+    const Expr large = Stage(name + "_large", AnyBit(left) | Select(coarse, above));
+    const Expr sticky = Stage(name + "_inexact", AnyBit(lost) | Select(coarse, below));
+    const Expr negative = Stage(name + "_negative", sign);
+    const Expr kept = Stage(name + "_kept", Slice(shifted, 0, kWindowBits + 1));
+    m_.Ignore({shifted});
+    const Expr limit = Concat({negative, Repeat(~negative, kWindowBits - 1)});
+    const Expr floor = m_.Name(name + "_floor", Mux(large, limit, Slice(kept, 1, kWindowBits)));
+    const Expr tie_up = Mux(away_from_zero, ~negative, Bit(kept, 1));
+    return {floor, m_.Name(name + "_up", AllOf({~large, Bit(kept, 0), sticky | tie_up}))};
+  }
+  // cases[index], index of three bits.
+  static Expr Select(const Expr& index, const std::vector<Expr>& cases) {
+    const auto half = [&](int from) {
+      const auto pair = [&](int at) { return Mux(Bit(index, 0), cases[at + 1], cases[at]); };
+      return Mux(Bit(index, 1), pair(from + 2), pair(from));
+    };
+    return Mux(Bit(index, 2), half(4), half(0));
+  }
+
+  // floor + up + zero, clamped; both names are 8-bit fields.
+  Expr Clamped(const std::string& name, const Window& window, const Expr& zero, std::string_view low, std::string_view high) {
+    const int bits = kWindowBits + 2;
+    const Expr sum = m_.Name(name + "_value", SignExtend(window.floor, bits) + zero + ZeroExtend(window.up, bits));
+    const Expr below = m_.Name(name + "_below_range", SignedLess(sum, Constant(low, bits)));
+    const Expr above = m_.Name(name + "_above_range", SignedLess(Constant(high, bits), sum));
+    return Mux(below, F(low), Mux(above, F(high), Slice(sum, 0, 8)));
   }
 
   void AddRounding() {
-    m_.Comment("Stages 4 and 5: shift, rounding, zero point.");
-    const auto [floor, up] = Round("scaling", scaled_, shift_3_, F("rounding"));
-    const int bits = kProductBits + 1;
-    const Expr zero = m_.Name("zero_point", Mux(DrainIs(Drain::kPass), Zeros(bits), Constant("out_zero", bits)));
-    sum_5_ = Stage("sum_5", SignExtend(floor, bits) + ZeroExtend(up, bits) + zero);
-  }
-
-  Expr Clamped(const std::string& name, const Expr& value, std::string_view low, std::string_view high) {
-    const Expr below = m_.Name(name + "_below_range", SignedLess(value, Constant(low, value.width())));
-    const Expr above = m_.Name(name + "_above_range", SignedLess(Constant(high, value.width()), value));
-    return Mux(below, F(low), Mux(above, F(high), Slice(value, 0, 8)));
-  }
-
-  void AddClamp() {
-    m_.Comment("Stage 6: clamp.");
-    value_ = Stage("clamped_6", Clamped("first", sum_5_, "clamp_low", "clamp_high"));
-    stage_ = 6;
-    EndStages();
+    m_.Comment("Shift, rounding, zero point, clamp.");
+    const Window window = Shift("scaling", product_, shift_, doubling_);
+    const int bits = kWindowBits + 2;
+    const Expr zero = m_.Name("zero_point", Mux(is_pass_, Zeros(bits), Constant("out_zero", bits)));
+    value_ = Stage("clamped", Clamped("first", window, zero, "clamp_low", "clamp_high"));
   }
 
   void AddLookup() {
-    m_.Comment("Stage 7: lookup table.");
+    stage_ = SumStage(p_) + kAdditionLag;
+    if (!p_.lookup) {
+      if (p_.elementwise) value_ = Stage("no_lookup", value_);
+      return;
+    }
+    m_.Comment("Lookup table.");
     const int beats = kLookupEntries / p_.beat_bytes();
     const int beat_bits = BitsFor(beats);
     const int table_bits = p_.lookup_tables > 1 ? BitsFor(p_.lookup_tables) : 0;
@@ -154,28 +260,24 @@ class LaneBuilder {
       });
     });
     value_ = m_.Name("after_lookup", Mux(F("use_lookup"), Element(word, byte, 8), before));
-    stage_ = 7;
   }
 
   void AddAddition() {
-    m_.Comment("The last four stages: addition of operand b with its own scale.");
+    m_.Comment("Addition of operand b with its own scale.");
     const Expr b = Delayed("operand_b", operand_b_, 0, stage_);
-    const Expr a_product = MultiplySigned(Centred("addend_a", value_, "a_zero"), Concat({Const(1, 0), F("a_multiplier")}));
-    const Expr b_product = MultiplySigned(Centred("addend_b", b, "b_zero"), Concat({Const(1, 0), F("b_multiplier")}));
-    const Expr a_scaled = Stage("a_scaled", a_product);
-    const Expr b_scaled = Stage("b_scaled", b_product);
-    const Expr sum = Stage("addition", SignExtend(a_scaled, 31) + SignExtend(b_scaled, 31));
-    const auto [floor, up] = Round("addition", sum, F("add_shift"), Const(1, 0));
-    const Expr rounded = m_.Name("rounded", SignExtend(floor, 32) + ZeroExtend(up, 32) + Constant("add_zero", 32));
-    const Expr plain = Delayed("plain", value_, 0, 3);
-    value_ = Stage("added", Mux(F("add_b"), Clamped("second", rounded, "add_low", "add_high"), plain));
-    EndStages();
+    m_.Assign(addend_a_, SignExtend(value_, 9) - Constant("a_zero", 9));
+    m_.Assign(addend_b_, SignExtend(b, 9) - Constant("b_zero", 9));
+    const Expr sum = Stage("addition", Slice(low_product_, 0, 31) + Slice(high_product_, 0, 31));
+    const Window window = Shift("addition", sum, m_.Name("addition_shift", F("add_shift")), Const(1, 0));
+    const Expr plain = Delayed("plain", value_, stage_, stage_ + 4);
+    value_ = Stage("added", Mux(F("add_b"), Clamped("second", window, Constant("add_zero", kWindowBits + 2), "add_low", "add_high"), plain));
   }
 
   const AcceleratorParams& p_;
   const Widths w_;
   Module& m_;
-  Expr instruction_, enable_, accumulator_, operand_b_, bias_, multiplier_, shift_, scaled_, shift_3_, sum_5_, value_;
+  Expr instruction_, enable_, scales_, scales_high_, accumulator_, operand_b_, bias_, multiplier_, shift_, is_pass_, is_multiply_;
+  Expr sum_, factor_, low_product_, high_product_, addend_a_, addend_b_, doubling_, product_, value_;
   int stage_ = 0;
   std::vector<std::pair<Expr, Expr>> updates_;
 };
@@ -216,6 +318,7 @@ class DrainBuilder {
     m_.Comment("The pixel in the drain: its results move down by requantise_lanes a cycle.");
     const int lanes = p_.requantise_lanes, all = p_.output_lanes;
     left_ = m_.ResetRegister("groups_left", BitsFor(p_.drain_cycles() + 1));
+    pause_ = m_.ResetRegister("pause", 2, 0, "cycles before the next group");
     results_ = m_.Register("pixel", all * 32);
     if (p_.elementwise) second_ = m_.Register("pixel_b", all * 8);
     destination_ = m_.Register("destination", w_.address);
@@ -234,21 +337,24 @@ class DrainBuilder {
     m_.Clocked([&](Block& b) {
       b.If(complete_, [&] {
         b.Set(left_, Const(left_bits, p_.drain_cycles()));
+        b.Set(pause_, Zeros(2));
         b.Set(results_, accumulators_);
         if (p_.elementwise) b.Set(second_, operand_b_);
         b.Set(destination_, address_);
         b.Set(is_last_block_, last_block_);
         b.Set(word_, first_word);
       });
+      b.ElseIf(NotEqual(pause_, Zeros(2)), [&] { b.Set(pause_, pause_ - Const(2, 1)); });
       b.ElseIf(NotEqual(left_, Zeros(left_bits)), [&] {
         b.Set(left_, left_ - Const(left_bits, 1));
+        b.Set(pause_, DrainPause(instruction_));
         if (lanes == all) return;
         b.Set(results_, Concat({Zeros(lanes * 32), Slice(results_, lanes * 32, (all - lanes) * 32)}));
         if (p_.elementwise) b.Set(second_, Concat({Zeros(lanes * 8), Slice(second_, lanes * 8, (all - lanes) * 8)}));
         b.Set(word_, word_ + Const(word_bits, 1));
       });
     });
-    feeds_ = m_.Name("feeds", NotEqual(left_, Zeros(left_bits)));
+    feeds_ = m_.Name("feeds", NotEqual(left_, Zeros(left_bits)) & Equal(pause_, Zeros(2)));
     feeds_last_ = m_.Name("feeds_last", Equal(left_, Const(left_bits, 1)));
   }
 
@@ -297,6 +403,7 @@ class DrainBuilder {
       });
     });
     const Expr enable = m_.Name("lanes_enable", AnyBit(valid_));
+    const Expr scales_high = m_.Name("scales_high", Bit(valid_, SumStage(p_) + 1) & Field(instruction_, Opcode::kCompute, "wide"));
     std::vector<Expr> results;
     std::map<std::string, Expr> lookup;
     if (p_.lookup) {
@@ -310,6 +417,8 @@ class DrainBuilder {
       std::map<std::string, Expr> ports = lookup;
       ports["instruction"] = instruction_;
       ports["enable"] = enable;
+      ports["scales"] = Bit(valid_, SumStage(p_));
+      ports["scales_high"] = scales_high;
       ports["accumulator"] = Slice(lane_results_, lane * 32, 32);
       if (p_.elementwise) ports["operand_b"] = Slice(lane_second_, lane * 8, 8);
       ports["bias"] = Slice(parameters_, lane * 32, 32);
@@ -361,7 +470,7 @@ class DrainBuilder {
   Module& lane_;
   Module& m_;
   Expr instruction_, complete_, accumulators_, operand_b_, address_, block_, last_block_, parameter_write_, parameter_beat_;
-  Expr parameter_word_, load_data_, left_, results_, second_, destination_, is_last_block_, word_, feeds_, feeds_last_;
+  Expr parameter_word_, load_data_, left_, pause_, results_, second_, destination_, is_last_block_, word_, feeds_, feeds_last_;
   Expr lane_results_, lane_second_, parameters_, valid_, line_, group_;
 };
 

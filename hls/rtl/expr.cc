@@ -16,6 +16,12 @@ Expr Binary(const char* op, const Expr& a, const Expr& b, int width) {
   return Expr(width, a.operand() + " " + op + " " + b.operand(), false);
 }
 
+// Both operands as two's complement numbers.
+Expr SignedBinary(const char* op, const Expr& a, const Expr& b, int width) {
+  HEDDLE_CHECK(a.width() == b.width(), fmt::format("operands of signed {} have different widths: {}, {}", op, a.text(), b.text()));
+  return Expr(width, fmt::format("$signed({}) {} $signed({})", a.text(), op, b.text()), false);
+}
+
 Expr Fold(const char* op, const std::vector<Expr>& terms) {
   HEDDLE_CHECK(!terms.empty(), "an operator without operands");
   std::string text = terms.front().operand();
@@ -50,15 +56,14 @@ Expr operator~(const Expr& a) { return Expr(a.width(), "~" + a.operand(), true);
 Expr MultiplySigned(const Expr& a, const Expr& b) {
   return Expr(a.width() + b.width(), fmt::format("$signed({}) * $signed({})", a.text(), b.text()), false);
 }
+Expr AddSigned(const Expr& a, const Expr& b) { return SignedBinary("+", a, b, a.width()); }
+Expr MultiplySignedLow(const Expr& a, const Expr& b) { return SignedBinary("*", a, b, a.width()); }
 
 Expr Equal(const Expr& a, const Expr& b) { return Binary("==", a, b, 1); }
 Expr NotEqual(const Expr& a, const Expr& b) { return Binary("!=", a, b, 1); }
 Expr Less(const Expr& a, const Expr& b) { return Binary("<", a, b, 1); }
 Expr LessEqual(const Expr& a, const Expr& b) { return Binary("<=", a, b, 1); }
-Expr SignedLess(const Expr& a, const Expr& b) {
-  HEDDLE_CHECK(a.width() == b.width(), "operands of a signed comparison have different widths: " + a.text() + ", " + b.text());
-  return Expr(1, fmt::format("$signed({}) < $signed({})", a.text(), b.text()), false);
-}
+Expr SignedLess(const Expr& a, const Expr& b) { return SignedBinary("<", a, b, 1); }
 
 Expr Slice(const Expr& signal, int low, int width) {
   HEDDLE_CHECK(low >= 0 && width > 0 && low + width <= signal.width(),

@@ -60,6 +60,11 @@ Expr operator^(const Expr& a, const Expr& b);
 Expr operator~(const Expr& a);
 // Full product of two's complement numbers: width a + width b.
 Expr MultiplySigned(const Expr& a, const Expr& b);
+// Sum and product of two's complement numbers of one width, modulo 2^width: the bits of + and *, but synthesis sees how many
+// of the operands' upper bits are copies of their sign, and takes an adder or a multiplier of the rest. Give the result a
+// name (Module::Name): within a larger expression Verilog would drop the sign.
+Expr AddSigned(const Expr& a, const Expr& b);
+Expr MultiplySignedLow(const Expr& a, const Expr& b);
 
 // Comparisons: one bit. Unsigned unless named otherwise.
 Expr Equal(const Expr& a, const Expr& b);
