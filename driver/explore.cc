@@ -71,13 +71,13 @@ absl::StatusOr<ExplorePoint> Evaluate(const ir::Graph& graph, const Target& base
   HEDDLE_RETURN_IF_ERROR(CompileRegions(graph, RegionsOf(model, result), set, point));
   if (point.cycles_estimated > 0) point.utilisation = static_cast<double>(point.macs) / (static_cast<double>(point.cycles_estimated) * lanes);
   const auto within = [](int64_t needed, std::optional<int64_t> allowed) { return !allowed || needed <= *allowed; };
-  point.fits = within(point.resources.lut, target.max_lut) && within(point.resources.dsp, target.max_dsp) && within(point.resources.bram36, target.max_bram36);
+  point.fits = within(point.resources.lut, target.max_lut) && within(point.resources.dsp, target.max_dsp) && within(point.resources.bram36(), target.max_bram36);
   return point;
 }
 
 bool Dominates(const ExplorePoint& a, const ExplorePoint& b) {
-  const int64_t left[] = {a.cycles_estimated, a.resources.dsp, a.resources.lut, a.resources.bram36};
-  const int64_t right[] = {b.cycles_estimated, b.resources.dsp, b.resources.lut, b.resources.bram36};
+  const int64_t left[] = {a.cycles_estimated, a.resources.dsp, a.resources.lut, a.resources.bram36()};
+  const int64_t right[] = {b.cycles_estimated, b.resources.dsp, b.resources.lut, b.resources.bram36()};
   bool better = false;
   for (int i = 0; i < 4; ++i) {
     if (left[i] > right[i]) return false;
@@ -148,7 +148,7 @@ void Judge(Exploration& exploration) {
       return !other.less_work && Dominates(other, points[i]);
     });
     if (points[i].less_work || !points[i].fits) continue;
-    const auto key = [](const ExplorePoint& p) { return std::tuple(p.cycles_estimated, p.resources.dsp, p.resources.lut, p.resources.bram36); };
+    const auto key = [](const ExplorePoint& p) { return std::tuple(p.cycles_estimated, p.resources.dsp, p.resources.lut, p.resources.bram36()); };
     if (!exploration.best || key(points[i]) < key(points[*exploration.best])) exploration.best = i;
   }
 }

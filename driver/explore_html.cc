@@ -26,7 +26,7 @@ constexpr char kStyle[] =
 
 struct Resource {
   const char* name;
-  int64_t hls::Resources::*member;
+  int64_t (*of)(const hls::Resources&);
   std::optional<int64_t> limit;
 };
 
@@ -67,7 +67,7 @@ class Panel {
   }
 
  private:
-  int64_t X(const ExplorePoint& point) const { return point.resources.*resource_.member; }
+  int64_t X(const ExplorePoint& point) const { return resource_.of(point.resources); }
   static double Y(const ExplorePoint& point) { return std::log10(static_cast<double>(std::max<int64_t>(1, point.cycles_estimated))); }
   double Px(double x) const { return kLeft + x / most_x_ * (kWidth - kLeft - kRight); }
   double Py(double y) const { return kTop + (high_ - y) / (high_ - low_) * (kHeight - kTop - kBottom); }
@@ -113,7 +113,7 @@ class Panel {
       if (point.less_work) continue;
       std::string title;
       for (const SweepAxis& axis : exploration_.axes) title += fmt::format("{}={} ", axis.name, point.parameters.at(axis.name).dump());
-      title += fmt::format(": {} cycles, {} LUT, {} DSP, {} BRAM36", FormatThousands(point.cycles_estimated), point.resources.lut, point.resources.dsp, point.resources.bram36);
+      title += fmt::format(": {} cycles, {} LUT, {} DSP, {} BRAM36", FormatThousands(point.cycles_estimated), point.resources.lut, point.resources.dsp, point.resources.bram36());
       const std::string kind = exploration_.best == i ? " best" : point.on_front ? " front" : point.fits ? "" : " large";
       svg += fmt::format("<circle class=\"dot{}\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"4.5\"><title>{}</title></circle>", kind, Px(static_cast<double>(X(point))), Py(Y(point)),
                          EscapeHtml(title));
@@ -136,7 +136,7 @@ std::string Table(const Exploration& exploration) {
     for (const SweepAxis& axis : exploration.axes) html += "<td>" + point.parameters.at(axis.name).dump() + "</td>";
     html += fmt::format("<td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}{}{}{}</td></tr>", FormatThousands(point.cycles_estimated),
                         report::FormatUs(point.latency_us), report::FormatPercent(100 * point.utilisation), FormatThousands(point.resources.lut),
-                        FormatThousands(point.resources.dsp), FormatThousands(point.resources.bram36), point.on_front ? "front " : "",
+                        FormatThousands(point.resources.dsp), FormatThousands(point.resources.bram36()), point.on_front ? "front " : "",
                         exploration.best == i ? "best " : "", point.fits ? "" : "too large ", point.less_work ? "accelerates less" : "");
   }
   return html + "</table>";
@@ -145,8 +145,9 @@ std::string Table(const Exploration& exploration) {
 }  // namespace
 
 std::string PrintExplorationHtml(const Exploration& exploration) {
-  const Resource resources[] = {{"DSP", &hls::Resources::dsp, exploration.max_dsp}, {"LUT", &hls::Resources::lut, exploration.max_lut},
-                                {"BRAM36", &hls::Resources::bram36, exploration.max_bram36}};
+  const Resource resources[] = {{"DSP", [](const hls::Resources& r) { return r.dsp; }, exploration.max_dsp},
+                                {"LUT", [](const hls::Resources& r) { return r.lut; }, exploration.max_lut},
+                                {"BRAM36", [](const hls::Resources& r) { return r.bram36(); }, exploration.max_bram36}};
   std::string html = fmt::format("<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><title>{0}</title><style>{1}</style></head><body><h1>{0} on {2}</h1>",
                                  EscapeHtml(exploration.model), kStyle, EscapeHtml(exploration.target));
   if (!exploration.points.empty()) {

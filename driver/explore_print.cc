@@ -69,7 +69,7 @@ std::string PrintExplorationText(const Exploration& exploration) {
     std::vector<std::string> row;
     for (const SweepAxis& axis : exploration.axes) row.push_back(Value(point.parameters, axis.name));
     row.insert(row.end(), {FormatThousands(point.cycles_estimated), report::FormatUs(point.latency_us), report::FormatPercent(100 * point.utilisation),
-                           FormatThousands(point.resources.lut), FormatThousands(point.resources.dsp), FormatThousands(point.resources.bram36), Remark(exploration, index)});
+                           FormatThousands(point.resources.lut), FormatThousands(point.resources.dsp), FormatThousands(point.resources.bram36()), Remark(exploration, index)});
     rows.push_back(std::move(row));
   }
   if (!order.empty()) text += Columns(rows);
@@ -99,7 +99,7 @@ std::string PrintExplorationJson(const Exploration& exploration) {
   for (const ExplorePoint& point : exploration.points) {
     json["points"].push_back({{"parameters", ParametersJson(exploration, point.parameters)}, {"cycles_estimated", point.cycles_estimated},
                               {"latency_us", point.latency_us}, {"macs", point.macs}, {"utilisation", point.utilisation},
-                              {"resources", {{"lut", point.resources.lut}, {"ff", point.resources.ff}, {"dsp", point.resources.dsp}, {"bram36", point.resources.bram36}}},
+                              {"resources", {{"lut", point.resources.lut}, {"ff", point.resources.ff}, {"dsp", point.resources.dsp}, {"bram36", point.resources.bram36()}}},
                               {"fits", point.fits}, {"less_work", point.less_work}, {"on_front", point.on_front}});
   }
   json["illegal"] = ordered_json::array();

@@ -1,5 +1,6 @@
-// The resource model. Multipliers and memories follow from the structure and are exact; look-up tables and registers are counts
-// of bits times what a bit of that structure took in Yosys 0.23's synth_xilinx, module by module.
+// The resource model. Multipliers and memories follow from the structure; look-up tables and registers are counts of bits times what
+// a bit of that structure takes. Those of the array's sums and of the control modules are from Yosys 0.23's synth_xilinx, those
+// of the drain are counted by hand from its operators.
 
 #include "hls/resources.h"
 
@@ -27,8 +28,11 @@ struct MemoryCells {
 // A memory of `words` words of `bits` bits that is written `granule` bits at a time. Block RAMs have write enables for 9 bits, so a
 // granule takes whole ninths; up to 64 words lie in look-up tables (four of them hold 3 bits of 64 words or 6 of 32).
 MemoryCells Memory(int64_t words, int64_t bits, int64_t granule) {
-  if (words <= 64) return {4 * CeilDiv(bits, words <= 32 ? 6 : 3), 0};
-  const int64_t columns = CeilDiv(bits, granule) * CeilDiv(std::min(bits, granule), 9);
+  if (words <= 64) {
+    const int64_t share = words <= 32 ? 6 : 3;
+    return {4 * (bits / granule * CeilDiv(granule, share) + CeilDiv(bits % granule, share)), 0};
+  }
+  const int64_t columns = bits / granule * CeilDiv(granule, 9) + CeilDiv(bits % granule, 9);
   int64_t best = std::numeric_limits<int64_t>::max();
   for (int64_t share = 1; share <= 8; share *= 2) {
     best = std::min(best, 2 * CeilDiv(columns, share) * CeilDiv(words, 4096 / share));
@@ -59,7 +63,7 @@ class Estimate {
   // A column adds one term of 16 bits for two products; its first register stage lies in the multipliers.
   void AddArray() {
     const int64_t r = p_.contraction_lanes, c = p_.output_lanes, taps = p_.window_taps();
-    const int64_t sums = c * (40 + 20 * r / 2) + (p_.elementwise ? 16 : 0);
+    const int64_t sums = c * (4 + 29 * r / 2) + (p_.elementwise ? 16 : 0);
     const int64_t choice = p_.depthwise ? c * taps * 8 : 0;
     const int64_t maximum = p_.pooling ? c * (taps * 24 + 60) : c * 30;
     const int64_t soft = p_.soft_multipliers * 2 * 160;

@@ -1,5 +1,5 @@
-// How large an accelerator is, from its parameters alone: one formula a module of the RTL, fitted to what Yosys makes of it
-// (synthesis.h). docs/accelerator.md states how far off it was on parameters that it was not fitted to.
+// How large an accelerator is, from its parameters alone: one formula a module of the RTL. What Yosys makes of the RTL is in
+// synthesis.h; docs/accelerator.md states what of the formulas was checked against it.
 #ifndef HEDDLE_HLS_RESOURCES_H_
 #define HEDDLE_HLS_RESOURCES_H_
 

