@@ -92,6 +92,9 @@ CbcModel::Solution CbcModel::Minimise(const std::vector<Term>& start, double tim
   solution.optimal = Cbc_isProvenOptimal(model.get());
   solution.bound = solution.optimal ? Cbc_getObjValue(model.get()) : Cbc_getBestPossibleObjValue(model.get());
   const double* best = solution.infeasible ? nullptr : Cbc_bestSolution(model.get());
+  // A programme without integers is solved before CBC's search begins and has no "best solution" of it.
+  const bool any_integer = std::find(integer_.begin(), integer_.end(), true) != integer_.end();
+  if (best == nullptr && !solution.infeasible && !any_integer) best = Cbc_getColSolution(model.get());
   if (best != nullptr) solution.values.assign(best, best + columns);
   return solution;
 }

@@ -174,6 +174,21 @@ TEST(RandomGraphs, PipelineThroughputIsTheBest) {
   EXPECT_GE(proven, RandomGraphs() * 99 / 100);
 }
 
+TEST(RandomGraphs, AnyThroughputIsTheBest) {
+  // The annealing takes longest here: fewer graphs.
+  const int graphs = std::max(1, RandomGraphs() / 5);
+  int best = 0;
+  for (int seed = 1; seed <= graphs && !testing::Test::HasFailure(); ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    const PlacementGraph graph = RandomGraph(static_cast<unsigned>(seed));
+    ExpectBest(graph, {.contiguous = false}, OracleObjective::kAny);
+    const absl::StatusOr<PlacementResult> result = SolvePlacement(graph, {.contiguous = false});
+    best += !result.ok() || result->cost_us == *OracleBest(graph, OracleObjective::kAny);
+  }
+  printf("%d of %d are the best\n", best, graphs);
+  EXPECT_GE(best, graphs * 95 / 100);
+}
+
 TEST(RandomGraphs, LatencyIsTheBest) {
   int proven = 0;
   for (int seed = 1; seed <= RandomGraphs() && !testing::Test::HasFailure(); ++seed) {
