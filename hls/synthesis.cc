@@ -44,14 +44,15 @@ CellCounts Count(const nlohmann::json& module) {
   return sum;
 }
 
-// The statistics are the last JSON object of the output. Yosys 0.23 forgets the comma in front of "design", and leaves the
-// member out where there is one module only.
+// The statistics are the last JSON object of the output. Yosys 0.23 prints the tree of modules, lines of a name and a number, in
+// its middle, forgets the comma in front of "design" where there is no tree, and leaves the member out where there is one module only.
 absl::StatusOr<nlohmann::json> Statistics(const std::string& output) {
   const size_t from = output.rfind("\n{");
   const size_t to = output.rfind("\n}");
   nlohmann::json json;
   if (from != std::string::npos && to != std::string::npos && from < to) {
-    const std::string text = std::regex_replace(output.substr(from, to + 2 - from), std::regex("\\}\\s*\"design\""), "},\"design\"");
+    std::string text = std::regex_replace(output.substr(from, to + 2 - from), std::regex("\n +[^ \n\":]+ +[0-9]+(?=\n)"), "");
+    text = std::regex_replace(text, std::regex("\\}\\s*\"design\""), "},\"design\"");
     json = nlohmann::json::parse(text, nullptr, false);
   }
   if (!json.is_object() || !json.contains("modules") || json.at("modules").empty()) {

@@ -110,8 +110,9 @@ void RunSeeds(uint64_t params_seed, uint64_t first, uint64_t count, bool with_br
   ASSERT_GT(totals[0], 0);
   std::printf("RTL %d cycles in all, TLM with fast accelerator %+.2f %%, %s %+.2f %%\n", static_cast<int>(totals[0]), Percent(totals[1], totals[0]),
               with_bridge ? "with RTL" : "again", Percent(totals[2], totals[0]));
-  EXPECT_LT(std::abs(Percent(totals[1], totals[0])), 5);
-  EXPECT_LT(std::abs(Percent(totals[2], totals[0])), 5);
+  // Bursts instead of beats: what that leaves out counts most where regions do little but move data (docs/simulation.md).
+  EXPECT_LT(std::abs(Percent(totals[1], totals[0])), 15);
+  EXPECT_LT(std::abs(Percent(totals[2], totals[0])), with_bridge ? 1 : 15);
 }
 
 TEST(SystemCTest, RandomRegionsA) { RunSeeds(1, 1, 6, true); }

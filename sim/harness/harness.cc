@@ -70,7 +70,6 @@ class Simulator {
     Write("base_low", static_cast<uint32_t>(script_.base));
     Write("base_high", static_cast<uint32_t>(script_.base >> 32));
     Write("program", static_cast<uint32_t>(job.program));
-    memory_.BeginProgram();
     Write("control", 3);  // start, interrupt enabled
     const uint64_t start = cycle_;
     last_activity_ = cycle_;
@@ -201,6 +200,8 @@ class Simulator {
   void Write(const std::string& name, uint32_t value) { Write(script_.registers.at(name), value); }
 
   void Write(uint32_t offset, uint32_t value) {
+    const auto control = script_.registers.find("control");
+    if (control != script_.registers.end() && offset == control->second && (value & 1)) memory_.BeginProgram();
     top_->s_axi_awaddr = static_cast<uint8_t>(offset);
     top_->s_axi_wdata = value;
     top_->s_axi_wstrb = 15;
