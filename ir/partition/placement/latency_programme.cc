@@ -9,6 +9,8 @@
 #include <cmath>
 #include <limits>
 
+#include "ir/partition/placement/block_walk.h"
+
 namespace heddle::ir::partition {
 namespace {
 
@@ -66,7 +68,7 @@ class Programme {
         load_(items),
         labels_(ideals.count()),
         in_block_(graph.nodes.size()),
-        seen_(ideals.count(), -1),
+        walk_(ideals),
         time_of_(graph.nodes.size()) {
     for (const Item& item : items.items) item_order_.push_back(item.nodes);
     std::vector<int> position(graph.nodes.size());
@@ -175,39 +177,21 @@ class Programme {
 
   // Every block of an accelerator that can come next.
   void Walk(int from) {
-    struct Visit {
-      int ideal;
-      int item;
-      size_t step;
-    };
-    std::vector<Visit> stack = {{from, -1, 0}};
-    seen_[from] = from;
-    while (!stack.empty()) {
-      Visit& visit = stack.back();
-      const auto& steps = ideals_.steps[visit.ideal];
-      bool deeper = false;
-      while (visit.step < steps.size()) {
-        const auto [item, next] = steps[visit.step++];
-        if (seen_[next] == from) continue;
-        seen_[next] = from;
-        if (!items_.items[item].accelerator_supported) continue;
-        load_.Add(item);
-        if (load_.Size() <= graph_.accelerator_capacity && load_.ComputeUs() < upper_us_) {
-          for (int node : items_.items[item].nodes) in_block_[node] = true;
-          RunOnAccelerator(from, next);
-          stack.push_back({next, item, 0});
-          deeper = true;
-          break;
-        }
+    const auto try_add = [&](int item) {
+      if (!items_.items[item].accelerator_supported) return false;
+      load_.Add(item);
+      if (load_.Size() > graph_.accelerator_capacity || load_.ComputeUs() >= upper_us_) {
         load_.Remove(item);
+        return false;
       }
-      if (deeper) continue;
-      const int item = stack.back().item;
-      stack.pop_back();
-      if (item < 0) continue;
+      for (int node : items_.items[item].nodes) in_block_[node] = true;
+      return true;
+    };
+    const auto remove = [&](int item) {
       load_.Remove(item);
       for (int node : items_.items[item].nodes) in_block_[node] = false;
-    }
+    };
+    walk_.From(from, try_add, [&](int next) { RunOnAccelerator(from, next); }, remove);
   }
 
   void RunOnAccelerator(int ideal, int next) {
@@ -317,7 +301,7 @@ class Programme {
   std::vector<std::vector<int>> item_order_;  // nodes of each item in topological order
   std::vector<int> via_, added_;              // one way to each ideal
   std::vector<char> in_block_;                // by node
-  std::vector<int> seen_;
+  BlockWalk walk_;
   std::vector<double> time_of_;  // by node: when its result is there
   std::vector<int> feeding_;
   std::vector<double> row_;

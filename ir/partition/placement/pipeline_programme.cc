@@ -11,6 +11,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ir/partition/placement/block_walk.h"
+
 namespace heddle::ir::partition {
 namespace {
 
@@ -69,7 +71,7 @@ class Programme {
         deadline_(deadline),
         states_((fleet.accelerators + 1) * (fleet.cpus + 1)),
         load_(graph),
-        seen_(ideals.count(), -1),
+        walk_(ideals),
         choices_(std::move(choices)),
         choices_of_(graph.items.size()) {
     for (size_t choice = 0; choice < choices_.size(); ++choice) {
@@ -106,7 +108,6 @@ class Programme {
     const size_t cells = static_cast<size_t>(ideals_.count()) * states_;
     value_.assign(cells, kNever);
     parent_.assign(cells, -1);
-    std::fill(seen_.begin(), seen_.end(), -1);
     value_[Cell(0, 0)] = 0;
     for (int ideal = 0; ideal + 1 < ideals_.count(); ++ideal) {
       const double* values = &value_[Cell(ideal, 0)];
@@ -183,35 +184,13 @@ class Programme {
 
   // Visits every larger ideal whose difference to `from` may still be one device's.
   void Walk(int from) {
-    struct Visit {
-      int ideal;
-      int item;
-      size_t step;
+    const auto try_add = [&](int item) {
+      Add(item);
+      if (MayGrow()) return true;
+      Remove(item);
+      return false;
     };
-    std::vector<Visit> stack = {{from, -1, 0}};
-    seen_[from] = from;
-    while (!stack.empty()) {
-      Visit& visit = stack.back();
-      const auto& steps = ideals_.steps[visit.ideal];
-      bool deeper = false;
-      while (visit.step < steps.size()) {
-        const auto [item, next] = steps[visit.step++];
-        if (seen_[next] == from) continue;
-        seen_[next] = from;
-        Add(item);
-        if (MayGrow()) {
-          Offer(from, next);
-          stack.push_back({next, item, 0});
-          deeper = true;
-          break;
-        }
-        Remove(item);
-      }
-      if (deeper) continue;
-      const int item = stack.back().item;
-      stack.pop_back();
-      if (item >= 0) Remove(item);
-    }
+    walk_.From(from, try_add, [&](int next) { Offer(from, next); }, [&](int item) { Remove(item); });
   }
 
   void Add(int item) {
@@ -285,7 +264,7 @@ class Programme {
   const Deadline deadline_;
   const int states_;
   DeviceLoad load_;
-  std::vector<int> seen_;
+  BlockWalk walk_;
   const std::vector<std::vector<int>> choices_;  // items without order, in groups that are chosen together
   std::vector<std::vector<int>> choices_of_;     // by item: the choices whose nets it reads or feeds
   std::vector<int> touched_;                     // by choice: items of the current device that have to do with it
