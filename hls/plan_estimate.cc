@@ -9,22 +9,18 @@
 #include <cmath>
 #include <deque>
 
+#include "hls/timing.h"
 #include "ir/check.h"
 
 namespace heddle::hls {
 namespace {
 
 constexpr int kUnits = 3;
-// Start, set-up, four stages to the accumulator, capture, write and completion around the drain's own stages.
-constexpr int64_t kComputeStages = 9;
 constexpr int64_t kAskCycles = 2;      // start to the first address on the bus
 constexpr int64_t kLoadEndCycles = 2;  // last beat to the tokens
 constexpr int64_t kStoreStages = 8;    // start to the first data beat, last response to the tokens
 constexpr int64_t kStartCycles = 2;    // start bit to the first fetch
 constexpr int64_t kFetchCycles = 3;    // asking, and moving the instruction on
-
-// Register stages of a drain lane, as in hls/accelerator/drain.cc.
-int64_t LaneStages(const AcceleratorParams& p) { return p.elementwise ? 15 : 7 + (p.lookup ? 1 : 0); }
 
 double BytesPerCycle(const AcceleratorParams& params, const MemoryModel& memory, int outstanding) {
   const double bus = std::min<double>(params.beat_bytes(), memory.bytes_per_cycle);
@@ -105,22 +101,6 @@ int64_t BeatCycles(const AcceleratorParams& params, const MemoryModel& memory, c
 
 }  // namespace
 
-int64_t QuickComputeCycles(const AcceleratorParams& params, const ComputeFields& c) {
-  // Groups enter the drain at multiples of the interval, so a pixel's time is one too.
-  const int64_t interval = c.hold_accumulation ? 1 : DrainInterval(c), groups = params.drain_cycles();
-  const auto aligned = [&](int64_t cycles) { return (cycles + interval - 1) / interval * interval; };
-  const int64_t drain = c.hold_accumulation ? 0 : groups * interval;
-  const int64_t b = c.use_b;
-  // Steps of a row's first pixel and of the others; the very first pixel finds the drain free.
-  const int64_t steps = c.window ? c.first_emit + 1 : int64_t{c.kernel_rows} * c.kernel_columns * c.passes;
-  const int64_t pixels = c.window ? (c.x_steps - 1 - c.first_emit) / c.emit_stride + 1 : c.x_steps;
-  const int64_t next_steps = c.window ? int64_t{c.emit_stride} : steps;
-  const int64_t row = std::max(aligned(steps + b), drain) + (pixels - 1) * std::max(aligned(next_steps + b), drain);
-  const int64_t issue = int64_t{c.blocks} * c.out_rows * row - std::max<int64_t>(0, drain - aligned(steps + b));
-  const int64_t last_group = c.hold_accumulation ? 0 : (groups - 1) * interval + 1;
-  return issue + kComputeStages + last_group + LaneStages(params);
-}
-
 int64_t QuickProgramCycles(const AcceleratorParams& params, const MemoryModel& memory, const std::vector<Instruction>& program) {
   Fetch fetch(params, memory);
   std::deque<int64_t> tokens[kUnits][kUnits];  // [from][to]: times at which they are given
@@ -146,7 +126,7 @@ int64_t QuickProgramCycles(const AcceleratorParams& params, const MemoryModel& m
     fetch.Started(unit, start);
     int64_t end = start;
     if (instruction.header.opcode == Opcode::kCompute) {
-      end += QuickComputeCycles(params, instruction.compute);
+      end += ComputeCycles(params, instruction.compute);
     } else if (unit == 0) {
       const int64_t bursts = (Beats(params, instruction.transfer) + params.burst_beats - 1) / params.burst_beats;
       end = loads.End(start, memory.latency_cycles, bursts, BeatCycles(params, memory, instruction));

@@ -11,9 +11,6 @@
 
 namespace heddle::hls {
 
-// Cycles of one compute instruction alone, waiting for the drain included.
-int64_t QuickComputeCycles(const AcceleratorParams& params, const ComputeFields& fields);
-
 // Cycles of a program whose tokens are in order.
 int64_t QuickProgramCycles(const AcceleratorParams& params, const MemoryModel& memory, const std::vector<Instruction>& program);
 

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <array>
 
-#include "hls/plan_estimate.h"
+#include "hls/timing.h"
 
 namespace heddle::hls {
 namespace {
@@ -20,7 +20,7 @@ std::vector<int64_t> StepCycles(const Network& network, const AcceleratorParams&
     const LayerPlan& p = plan.layers[step.layer];
     int64_t sum = step.move.bytes / params.output_lanes;
     for (const Instruction& i : BuildCompute(network.layers[step.layer], p.mapping, p.steps, params, step.piece)) {
-      sum += QuickComputeCycles(params, i.compute);
+      sum += ComputeCycles(params, i.compute);
     }
     cycles.push_back(sum * step.batches);
   }
