@@ -5,24 +5,16 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <fstream>
 
 #include "hls/accelerator/accelerator.h"
+#include "hls/accelerator/verilog_folder.h"
 #include "hls/resources.h"
 
 namespace heddle::hls {
 namespace {
 
 constexpr double kTimeoutS = 800;
-
-std::filesystem::path WriteFiles(const AcceleratorParams& params, const std::string& name) {
-  const char* scratch = std::getenv("TEST_TMPDIR");
-  const std::filesystem::path folder = std::filesystem::path(scratch ? scratch : "/tmp") / name;
-  std::filesystem::create_directories(folder);
-  for (const auto& [file, text] : GenerateVerilog(params)) std::ofstream(folder / file) << text;
-  return folder;
-}
 
 // The optional units are off: synthesising them takes most of the time.
 AcceleratorParams Smallest() {

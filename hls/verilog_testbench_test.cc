@@ -8,38 +8,24 @@
 #include <cstdlib>
 #include <fstream>
 
-#include "hls/accelerator/accelerator.h"
+#include "hls/accelerator/verilog_folder.h"
 #include "hls/compiler.h"
 #include "hls/random_region.h"
 
 namespace heddle::hls {
 namespace {
 
-namespace fs = std::filesystem;
-
-fs::path Scratch(const std::string& name) {
-  const char* scratch = std::getenv("TEST_TMPDIR");
-  const fs::path folder = fs::path(scratch ? scratch : "/tmp") / name;
-  fs::create_directories(folder);
-  return folder;
-}
-
-void WriteRtl(const AcceleratorParams& params, const fs::path& folder) {
-  fs::create_directories(folder);
-  for (const auto& [file, text] : GenerateVerilog(params)) std::ofstream(folder / file) << text;
-}
-
 // Regions and parameters small enough for some thousands of cycles.
 TEST(VerilogTestbenchTest, RegionsEndInIcarusWithTheSameBytes) {
   int simulated = 0;
   for (uint64_t seed = 1; seed <= 6; ++seed) {
     const AcceleratorParams params = MakeRandomParams(seed);
-    const fs::path folder = Scratch("region_" + std::to_string(seed));
-    WriteRtl(params, folder / "rtl");
+    const std::string name = "region_" + std::to_string(seed);
+    const std::filesystem::path rtl = WriteFiles(params, name + "/rtl");
     const RandomRegion region = MakeRandomRegion(seed, static_cast<int>(seed % 4) + 1);
     const auto program = CompileRegion(region.graph, params);
     if (!program.ok()) continue;  // refusals are compiler_test's
-    const auto result = SimulateInIcarus(*program, region.inputs, folder / "rtl", folder / "bench");
+    const auto result = SimulateInIcarus(*program, region.inputs, rtl, TestFolder(name + "/bench"));
     ASSERT_TRUE(result.ok()) << "seed " << seed << ": " << result.status();
     EXPECT_GT(result->cycles, 0);
     int64_t bytes = 0;
@@ -52,8 +38,7 @@ TEST(VerilogTestbenchTest, RegionsEndInIcarusWithTheSameBytes) {
 
 TEST(VerilogTestbenchTest, AWrongByteIsNoticed) {
   const AcceleratorParams params = MakeRandomParams(1);
-  const fs::path folder = Scratch("wrong");
-  WriteRtl(params, folder / "rtl");
+  const std::filesystem::path folder = WriteFiles(params, "wrong/rtl").parent_path();
   uint64_t seed = 1;
   RandomRegion region = MakeRandomRegion(seed, 1);
   auto program = CompileRegion(region.graph, params);

@@ -9,19 +9,11 @@
 #include <filesystem>
 #include <fstream>
 
+#include "hls/accelerator/verilog_folder.h"
 #include "hls/random_program.h"
 
 namespace heddle::hls {
 namespace {
-
-// Writes the files of `params` into a folder of their own and returns it.
-std::filesystem::path WriteFiles(const AcceleratorParams& params, const std::string& name) {
-  const char* scratch = std::getenv("TEST_TMPDIR");
-  const std::filesystem::path folder = std::filesystem::path(scratch ? scratch : "/tmp") / name;
-  std::filesystem::create_directories(folder);
-  for (const auto& [file, text] : GenerateVerilog(params)) std::ofstream(folder / file) << text;
-  return folder;
-}
 
 // Exit status and, in `output`, everything that the command said.
 int Execute(const std::string& command, const std::filesystem::path& folder, std::string& output) {
