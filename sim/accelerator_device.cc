@@ -15,7 +15,6 @@
 #include "hls/driver_c/driver_c.h"
 #include "hls/functional_model.h"
 #include "hls/hls_cpp.h"
-#include "hls/registers.h"
 
 namespace heddle::sim {
 namespace {
@@ -24,12 +23,6 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 
 constexpr const char* kUnitNames[] = {"accelerator.load", "accelerator.compute", "accelerator.store"};
-
-std::vector<std::pair<std::string, uint32_t>> Registers() {
-  std::vector<std::pair<std::string, uint32_t>> registers;
-  for (const hls::RegisterSpec& spec : hls::RegisterMap()) registers.emplace_back(std::string(spec.name), spec.offset);
-  return registers;
-}
 
 absl::Status WriteFile(const fs::path& path, const void* data, size_t size) {
   std::error_code error;
@@ -130,7 +123,6 @@ absl::StatusOr<SimulationRequest> AcceleratorRegion::MakeRequest(const std::vect
   SimulationRequest request;
   request.image = &dram;
   request.memory = device_.memory();
-  request.registers = Registers();
   request.jobs.push_back({static_cast<uint64_t>(program_.setup_address), {}, {}});
   for (const std::vector<ir::Tensor>& tensors : inputs) {
     std::vector<uint8_t> packed = dram;
@@ -179,7 +171,7 @@ absl::Status AcceleratorRegion::Explain(const absl::Status& failure) const {
     }
   }
   for (const auto& [name, instructions] : {std::pair("set-up", &program_.setup), std::pair("run", &program_.run)}) {
-    const auto timing = hls::EstimateProgram(program_.params, device_.memory_model(), *instructions, options);
+    const auto timing = hls::EstimateProgram(program_.params, device_.memory(), *instructions, options);
     if (!timing.ok()) message += fmt::format("\nin the {} program: {}", name, std::string(timing.status().message()));
   }
   return absl::Status(failure.code(), message);
@@ -250,7 +242,7 @@ ir::Support AcceleratorDevice::Supports(const ir::Graph& graph, const ir::Node& 
 }
 
 absl::StatusOr<ir::Cost> AcceleratorDevice::EstimateCost(const ir::Graph& graph, const std::vector<ir::NodeId>& nodes) const {
-  return hls::EstimateRegionCost(graph, nodes, params_, memory_model_);
+  return hls::EstimateRegionCost(graph, nodes, params_, memory_);
 }
 
 std::string AcceleratorDevice::simulator_name() const {
@@ -272,7 +264,7 @@ absl::StatusOr<const VerilatedModel*> AcceleratorDevice::Model(const std::functi
 absl::StatusOr<std::unique_ptr<ir::CompiledRegion>> AcceleratorDevice::Compile(std::shared_ptr<const ir::Graph> region,
                                                                                const ir::CompileRequest& request) {
   if (request.progress) request.progress("accelerator program of " + request.name);
-  HEDDLE_ASSIGN_OR_RETURN(hls::CompiledProgram program, hls::CompileRegion(*region, params_, memory_model_));
+  HEDDLE_ASSIGN_OR_RETURN(hls::CompiledProgram program, hls::CompileRegion(*region, params_, memory_));
   program.name = request.name;
   if (!request.directory.empty()) {
     HEDDLE_RETURN_IF_ERROR(WriteProgram(program, request.directory));
@@ -302,8 +294,8 @@ absl::StatusOr<std::unique_ptr<AcceleratorDevice>> MakeAcceleratorDevice(const j
     device->launch_overhead_us_ = section.value("launch_overhead_us", 0.0);
     HEDDLE_ASSIGN_OR_RETURN(device->params_, hls::ParamsFromJson(section.value("parameters", json::object())));
     const json memory = section.value("memory", json::object());
-    HEDDLE_ASSIGN_OR_RETURN(device->memory_model_, hls::MemoryModelFromJson(memory));
-    device->memory_ = MemoryConfigOf(device->memory_model_, device->params_.beat_bytes());
+    HEDDLE_ASSIGN_OR_RETURN(static_cast<hls::MemoryModel&>(device->memory_), hls::MemoryModelFromJson(memory));
+    device->memory_.beat_bytes = device->params_.beat_bytes();
     device->memory_.stall_probability = memory.value("stall_probability", 0.0);
     device->memory_.seed = memory.value("seed", uint64_t{1});
     return device;

@@ -92,7 +92,6 @@ class AcceleratorDevice : public ir::Device {
 
   const hls::AcceleratorParams& params() const { return params_; }
   const MemoryConfig& memory() const { return memory_; }
-  const hls::MemoryModel& memory_model() const { return memory_model_; }
   // Where runs made from now on put their RTL and waves, and whether they simulate.
   void set_options(AcceleratorOptions options) { options_ = std::move(options); }
   const AcceleratorOptions& options() const { return options_; }
@@ -114,7 +113,6 @@ class AcceleratorDevice : public ir::Device {
   std::string name_;
   double launch_overhead_us_ = 0;
   hls::AcceleratorParams params_;
-  hls::MemoryModel memory_model_;
   MemoryConfig memory_;
   AcceleratorOptions options_;
   std::optional<VerilatedModel> model_;

@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "hls/registers.h"
 #include "ir/sha256.h"
 #include "ir/subprocess.h"
 #include "sim/harness_sources.h"
@@ -103,7 +104,7 @@ std::string ScriptText(const SimulationRequest& request, const fs::path& folder)
   if (!request.wave_file.empty()) {
     text += fmt::format("waves {} {} {}\n", (folder / "wave.fst").string(), request.wave_start_cycle, request.wave_end_cycle);
   }
-  for (const auto& [name, offset] : request.registers) text += fmt::format("register {} {}\n", name, offset);
+  for (const hls::RegisterSpec& spec : hls::RegisterMap()) text += fmt::format("register {} {}\n", spec.name, spec.offset);
   for (size_t j = 0; j < request.jobs.size(); ++j) {
     const SimulationJob& job = request.jobs[j];
     text += fmt::format("job {}\n", job.program_address);

@@ -45,7 +45,6 @@ struct SimulationRequest {
   const std::vector<uint8_t>* image = nullptr;  // initial DRAM; the memory is as large as this
   uint64_t base = 0;             // base register
   MemoryConfig memory;
-  std::vector<std::pair<std::string, uint32_t>> registers;  // counters and control registers: name and byte offset
   std::vector<SimulationJob> jobs;
   uint64_t max_cycles = 2'000'000'000;  // of one job
   double timeout_s = 3600;

@@ -12,7 +12,6 @@
 #include "hls/accelerator/accelerator.h"
 #include "hls/compiler.h"
 #include "hls/functional_model.h"
-#include "hls/registers.h"
 #include "ir/interpreter.h"
 #include "ir/ops/quant_common.h"
 #include "ir/passes/pass.h"
@@ -46,7 +45,6 @@ void RunOnRtl(const hls::CompiledProgram& program, const std::vector<ir::Tensor>
   sim::SimulationRequest request;
   request.image = &dram;
   request.memory.beat_bytes = program.params.beat_bytes();
-  for (const hls::RegisterSpec& spec : hls::RegisterMap()) request.registers.emplace_back(std::string(spec.name), spec.offset);
   request.jobs.push_back({static_cast<uint64_t>(program.setup_address), {}, {}});
   request.jobs.push_back({static_cast<uint64_t>(program.run_address), {}, {{0, dram.size()}}});
   const auto result = model->Run(request);

@@ -11,23 +11,12 @@
 #include "hls/accelerator/accelerator.h"
 #include "hls/compiler.h"
 #include "hls/random_region.h"
-#include "hls/registers.h"
 #include "ir/interpreter.h"
 #include "sim/verilated_model.h"
+#include "testbench/simulation_request.h"
 
 namespace heddle {
 namespace {
-
-sim::SimulationRequest RequestFor(const hls::CompiledProgram& program, const std::vector<uint8_t>& dram, const sim::MemoryConfig& memory) {
-  sim::SimulationRequest request;
-  request.image = &dram;
-  request.memory = memory;
-  for (const hls::RegisterSpec& spec : hls::RegisterMap()) request.registers.emplace_back(std::string(spec.name), spec.offset);
-  request.jobs.push_back({static_cast<uint64_t>(program.setup_address), {}, {}});
-  request.jobs.push_back({static_cast<uint64_t>(program.run_address), {}, {{0, dram.size()}}});
-  request.max_cycles = 20'000'000;
-  return request;
-}
 
 struct Comparison {
   std::string problem;  // "" where all is well
@@ -40,7 +29,7 @@ Comparison RunOnRtl(const sim::VerilatedModel& model, const hls::RandomRegion& r
   if (!expected.ok()) return {"interpreter: " + std::string(expected.status().message())};
   std::vector<uint8_t> dram = hls::InitialDram(program);
   if (const absl::Status status = hls::PackInputs(program, region.inputs, dram); !status.ok()) return {std::string(status.message())};
-  const auto result = model.Run(RequestFor(program, dram, memory));
+  const auto result = model.Run(testbench::RequestFor(program, dram, memory));
   if (!result.ok()) return {std::string(result.status().message())};
   const sim::JobResult& job = result->jobs.at(1);
   const std::vector<ir::Tensor> found = hls::UnpackOutputs(program, job.dumps.at(0));
@@ -78,7 +67,7 @@ void RunSeeds(uint64_t params_seed, uint64_t first, uint64_t count) {
     const hls::MemoryModel main_memory = MakeMemory(seed, params);
     const auto program = hls::CompileRegion(region.graph, params, main_memory);
     if (!program.ok()) continue;  // what is refused is tested in hls/
-    sim::MemoryConfig memory = sim::MemoryConfigOf(main_memory, params.beat_bytes());
+    sim::MemoryConfig memory{main_memory, params.beat_bytes()};
     const Comparison quiet = RunOnRtl(*model, region, *program, memory);
     EXPECT_EQ(quiet.problem, "") << "parameters " << params_seed << ", seed " << seed;
     EXPECT_EQ(program->cycles_estimated, quiet.cycles) << "the fast model's cycles; parameters " << params_seed << ", seed " << seed;

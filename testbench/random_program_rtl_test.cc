@@ -10,7 +10,6 @@
 #include "hls/accelerator/accelerator.h"
 #include "hls/functional_model.h"
 #include "hls/random_program.h"
-#include "hls/registers.h"
 #include "hls/timing.h"
 #include "sim/verilated_model.h"
 
@@ -70,7 +69,6 @@ void CompareSeed(const sim::VerilatedModel& model, const hls::AcceleratorParams&
       request.memory.refresh_cycles = 30;
     }
     request.memory.seed = seed;
-    for (const hls::RegisterSpec& spec : hls::RegisterMap()) request.registers.emplace_back(std::string(spec.name), spec.offset);
     request.jobs.push_back({random.program_address, {}, {{random.result_address, random.result_bytes}}});
     request.max_cycles = 5'000'000;
     const auto result = model.Run(request);
@@ -79,7 +77,7 @@ void CompareSeed(const sim::VerilatedModel& model, const hls::AcceleratorParams&
     int64_t computes = 0;
     for (const hls::Instruction& instruction : random.program) computes += instruction.header.opcode == hls::Opcode::kCompute;
     EXPECT_GE(result->jobs.at(0).counters.at("compute_busy"), computes);
-    if (stall_probability == 0) CompareTiming(params, random, request.memory.timing(), result->jobs.at(0), "seed " + std::to_string(seed));
+    if (stall_probability == 0) CompareTiming(params, random, request.memory, result->jobs.at(0), "seed " + std::to_string(seed));
   }
 }
 

@@ -12,23 +12,12 @@
 #include "hls/accelerator/accelerator.h"
 #include "hls/compiler.h"
 #include "hls/random_region.h"
-#include "hls/registers.h"
 #include "ir/interpreter.h"
 #include "sim/systemc_platform.h"
+#include "testbench/simulation_request.h"
 
 namespace heddle {
 namespace {
-
-sim::SimulationRequest RequestFor(const hls::CompiledProgram& program, const std::vector<uint8_t>& dram, const sim::MemoryConfig& memory) {
-  sim::SimulationRequest request;
-  request.image = &dram;
-  request.memory = memory;
-  for (const hls::RegisterSpec& spec : hls::RegisterMap()) request.registers.emplace_back(std::string(spec.name), spec.offset);
-  request.jobs.push_back({static_cast<uint64_t>(program.setup_address), {}, {}});
-  request.jobs.push_back({static_cast<uint64_t>(program.run_address), {}, {{0, dram.size()}}});
-  request.max_cycles = 20'000'000;
-  return request;
-}
 
 // A compiled region with its inputs in DRAM and the interpreter's answer.
 struct Case {
@@ -40,7 +29,7 @@ struct Case {
 // Nothing where the region is refused, which hls/ tests.
 std::optional<Case> MakeCase(uint64_t seed, const hls::AcceleratorParams& params, const sim::MemoryConfig& memory) {
   const hls::RandomRegion region = hls::MakeRandomRegion(seed, static_cast<int>(seed % 9) + 1);
-  auto program = hls::CompileRegion(region.graph, params, memory.timing());
+  auto program = hls::CompileRegion(region.graph, params, memory);
   if (!program.ok()) return std::nullopt;
   std::vector<uint8_t> dram = hls::InitialDram(*program);
   EXPECT_TRUE(hls::PackInputs(*program, region.inputs, dram).ok()) << "seed " << seed;
@@ -96,7 +85,7 @@ void RunSeeds(uint64_t params_seed, uint64_t first, uint64_t count, bool with_br
     for (const sim::MemoryConfig& memory : Memories(params.beat_bytes(), seed)) {
       const std::optional<Case> c = MakeCase(seed, params, memory);
       if (!c) break;
-      const sim::SimulationRequest request = RequestFor(c->program, c->dram, memory);
+      const sim::SimulationRequest request = testbench::RequestFor(c->program, c->dram, memory);
       const std::string what = "parameters " + std::to_string(params_seed) + ", seed " + std::to_string(seed) + ", memory " + std::to_string(index++);
       const int64_t cycles[3] = {Check(*c, rtl->Run(request), what + ", RTL"), Check(*c, fast->Run(request), what + ", platform with fast accelerator"),
                                  Check(*c, bridged->Run(request), what + ", platform with RTL")};
@@ -132,7 +121,6 @@ TEST(SystemCTest, DeadlockIsNamed) {
   dram.resize(8192);
   sim::SimulationRequest request;
   request.image = &dram;
-  for (const hls::RegisterSpec& spec : hls::RegisterMap()) request.registers.emplace_back(std::string(spec.name), spec.offset);
   request.jobs.push_back({0, {}, {}});
   const auto platform = sim::SystemCPlatform::Build(sim::PlatformAccelerator::kFast, params, {});
   ASSERT_TRUE(platform.ok()) << platform.status();

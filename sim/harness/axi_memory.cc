@@ -9,7 +9,7 @@ namespace heddle::sim {
 AxiMemory::AxiMemory(const MemoryConfig& config, uint64_t bytes)
     : config_(config),
       bytes_(bytes),
-      timing_(config.timing(), config.beat_bytes),
+      timing_(config, config.beat_bytes),
       read_data_(static_cast<size_t>(config.beat_bytes)),
       random_(config.seed * 0x9E3779B97F4A7C15ull + 1) {
   CopyOutputs();

@@ -15,42 +15,12 @@
 
 namespace heddle::sim {
 
-struct MemoryConfig {
-  int beat_bytes = 8;              // width of the data channels
-  int latency_cycles = 30;         // from an accepted address to the first beat of data, or from the last beat written to its response
-  double bytes_per_cycle = 8;      // both directions together
-  int max_reads = 16;              // bursts in flight before arready falls
-  int max_writes = 16;
-  int banks = 8;                   // banks with one open row each
-  int row_bytes = 2048;            // consecutive bytes of a row; rows go round the banks
-  int row_miss_cycles = 0;         // added to the latency of a burst that opens another row
-  int row_cycle_cycles = 0;        // least time between two openings of a bank
-  int refresh_interval_cycles = 0; // 0: no refresh
-  int refresh_cycles = 0;          // no data moves for so long at the start of each interval but the first
-  double stall_probability = 0;    // for each channel and cycle: ready or valid is withheld
+// The memory of a target file, and what only this model of it has.
+struct MemoryConfig : hls::MemoryModel {
+  int beat_bytes = 8;            // width of the data channels
+  double stall_probability = 0;  // for each channel and cycle: ready or valid is withheld
   uint64_t seed = 1;
-
-  hls::MemoryModel timing() const {
-    return {latency_cycles,  bytes_per_cycle,  max_reads,        max_writes,              banks,
-            row_bytes,       row_miss_cycles,  row_cycle_cycles, refresh_interval_cycles, refresh_cycles};
-  }
 };
-
-inline MemoryConfig MemoryConfigOf(const hls::MemoryModel& model, int beat_bytes) {
-  MemoryConfig config;
-  config.beat_bytes = beat_bytes;
-  config.latency_cycles = model.latency_cycles;
-  config.bytes_per_cycle = model.bytes_per_cycle;
-  config.max_reads = model.max_reads;
-  config.max_writes = model.max_writes;
-  config.banks = model.banks;
-  config.row_bytes = model.row_bytes;
-  config.row_miss_cycles = model.row_miss_cycles;
-  config.row_cycle_cycles = model.row_cycle_cycles;
-  config.refresh_interval_cycles = model.refresh_interval_cycles;
-  config.refresh_cycles = model.refresh_cycles;
-  return config;
-}
 
 // What the master drives, sampled before the rising edge.
 struct AxiFromMaster {

@@ -37,7 +37,7 @@ ReadRun ReadBursts(AxiMemory& memory, const std::vector<std::pair<uint64_t, int>
 }
 
 TEST(AxiMemory, LatenciesOfBurstsInFlightOverlap) {
-  AxiMemory memory({.beat_bytes = 8, .latency_cycles = 30, .bytes_per_cycle = 8}, 4096);
+  AxiMemory memory(MemoryConfig{{.latency_cycles = 30, .bytes_per_cycle = 8}, 8}, 4096);
   for (size_t i = 0; i < 4096; ++i) memory.bytes()[i] = static_cast<uint8_t>(i * 7);
   const ReadRun run = ReadBursts(memory, {{0, 16}, {128, 16}, {1024, 16}}, 8);
   ASSERT_EQ(run.beat_cycles.size(), 48u);
@@ -48,15 +48,15 @@ TEST(AxiMemory, LatenciesOfBurstsInFlightOverlap) {
 }
 
 TEST(AxiMemory, BandwidthLimitsTheRate) {
-  AxiMemory memory({.beat_bytes = 8, .latency_cycles = 5, .bytes_per_cycle = 2}, 4096);
+  AxiMemory memory(MemoryConfig{{.latency_cycles = 5, .bytes_per_cycle = 2}, 8}, 4096);
   const ReadRun run = ReadBursts(memory, {{0, 64}}, 8);
   EXPECT_NEAR(static_cast<double>(run.beat_cycles.back() - run.beat_cycles.front()), 63 * 4.0, 8.0);
 }
 
 TEST(AxiMemory, RowsOpenAndRefreshCloses) {
   // 64-byte rows in two banks: the first and third burst share a bank.
-  const MemoryConfig config{.beat_bytes = 8, .latency_cycles = 10, .bytes_per_cycle = 8, .banks = 2, .row_bytes = 64, .row_miss_cycles = 5,
-                            .row_cycle_cycles = 40, .refresh_interval_cycles = 200, .refresh_cycles = 20};
+  const MemoryConfig config{{.latency_cycles = 10, .bytes_per_cycle = 8, .banks = 2, .row_bytes = 64, .row_miss_cycles = 5,
+                             .row_cycle_cycles = 40, .refresh_interval_cycles = 200, .refresh_cycles = 20}, 8};
   AxiMemory memory(config, 4096);
   EXPECT_EQ(ReadBursts(memory, {{0, 1}}, 8).beat_cycles.front(), 15u);           // opens a row
   memory.BeginProgram();
@@ -73,7 +73,7 @@ TEST(AxiMemory, RowsOpenAndRefreshCloses) {
 }
 
 TEST(AxiMemory, BackPressureChangesTimeNotData) {
-  AxiMemory calm({.latency_cycles = 3}, 4096), stalled({.latency_cycles = 3, .stall_probability = 0.5, .seed = 9}, 4096);
+  AxiMemory calm(MemoryConfig{{.latency_cycles = 3}, 8}, 4096), stalled(MemoryConfig{{.latency_cycles = 3}, 8, 0.5, 9}, 4096);
   for (size_t i = 0; i < 4096; ++i) calm.bytes()[i] = stalled.bytes()[i] = static_cast<uint8_t>(i ^ i >> 8);
   const ReadRun a = ReadBursts(calm, {{0, 256}, {2048, 10}}, 8), b = ReadBursts(stalled, {{0, 256}, {2048, 10}}, 8);
   EXPECT_EQ(a.data, b.data);
@@ -89,7 +89,7 @@ TEST(AxiMemory, BadBurstsAreReported) {
 }
 
 TEST(AxiMemory, WritesObeyStrobesAndAnswer) {
-  AxiMemory memory({.beat_bytes = 8, .latency_cycles = 4}, 4096);
+  AxiMemory memory(MemoryConfig{{.latency_cycles = 4}, 8}, 4096);
   const uint8_t data[8] = {1, 2, 3, 4, 5, 6, 7, 8};
   bool answered = false;
   bool address_sent = false;

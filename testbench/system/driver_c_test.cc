@@ -147,7 +147,6 @@ TEST(DriverC, RunsTheDigitsNetworkOnTheRtl) {
   request.image = &dram;
   request.base = kBase;
   request.memory = digits.device().memory();
-  request.registers = {{"control", 4}};
   std::vector<std::vector<ir::Tensor>> expected;
   constexpr int64_t kCount = 5;
   for (int64_t i = 0; i < kCount; ++i) {

@@ -1,0 +1,26 @@
+// Set-up and run of a compiled program as a simulation that returns all of DRAM; for tests.
+#ifndef HEDDLE_TESTBENCH_SIMULATION_REQUEST_H_
+#define HEDDLE_TESTBENCH_SIMULATION_REQUEST_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "hls/program.h"
+#include "sim/verilated_model.h"
+
+namespace heddle::testbench {
+
+// `dram`: with the inputs packed; it must outlive the request. Job 1 is the run, its dump 0 the whole DRAM.
+inline sim::SimulationRequest RequestFor(const hls::CompiledProgram& program, const std::vector<uint8_t>& dram, const sim::MemoryConfig& memory) {
+  sim::SimulationRequest request;
+  request.image = &dram;
+  request.memory = memory;
+  request.jobs.push_back({static_cast<uint64_t>(program.setup_address), {}, {}});
+  request.jobs.push_back({static_cast<uint64_t>(program.run_address), {}, {{0, dram.size()}}});
+  request.max_cycles = 20'000'000;
+  return request;
+}
+
+}  // namespace heddle::testbench
+
+#endif  // HEDDLE_TESTBENCH_SIMULATION_REQUEST_H_
