@@ -36,7 +36,14 @@ absl::StatusOr<std::string> ReadText(const std::filesystem::path& path) {
 }
 
 absl::StatusOr<report::Report> LoadReport(const std::string& directory) {
-  HEDDLE_ASSIGN_OR_RETURN(const std::string text, ReadText(std::filesystem::path(directory) / "report" / "report.json"));
+  // Build systems keep the report alone: its file, or a folder with it, is as good as the run directory.
+  std::filesystem::path path = directory;
+  if (std::error_code ignored; std::filesystem::is_directory(path, ignored)) {
+    path /= std::filesystem::exists(path / "report.json", ignored) ? "report.json" : "report/report.json";
+  } else if (path.extension() != ".json") {
+    path /= "report/report.json";
+  }
+  HEDDLE_ASSIGN_OR_RETURN(const std::string text, ReadText(path));
   return report::ReadReport(text);
 }
 
@@ -120,6 +127,14 @@ absl::Status ReportCommand(const std::string& directory, const std::string& form
   HEDDLE_ASSIGN_OR_RETURN(const report::Report report, LoadReport(directory));
   Print(format == "json" ? report::PrintJson(report) : format == "html" ? report::PrintHtml(report) : report::PrintText(report));
   return absl::OkStatus();
+}
+
+absl::Status CheckCommand(const std::string& directory, const Budgets& budgets) {
+  HEDDLE_ASSIGN_OR_RETURN(const report::Report report, LoadReport(directory));
+  std::string text;
+  const absl::Status status = CheckReport(report, budgets, text);
+  Print(text);
+  return status;
 }
 
 absl::Status ExplainCommand(const std::string& directory, const std::string& node) {

@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "driver/check.h"
 #include "driver/options.h"
 #include "ir/status.h"
 
@@ -14,6 +15,7 @@ absl::Status PartitionCommand(const RunOptions& options);  // the plan as JSON, 
 // Repeats a directory's run with its own configuration and other inputs or waves.
 absl::Status SimulateCommand(const std::string& directory, const RunOptions& changes);
 absl::Status ReportCommand(const std::string& directory, const std::string& format);
+absl::Status CheckCommand(const std::string& directory, const Budgets& budgets);
 absl::Status ExplainCommand(const std::string& directory, const std::string& node);
 // E-BUDGET-002 where b is slower than a by more than `max_slowdown_percent` (negative: no limit).
 absl::Status DiffCommand(const std::string& a, const std::string& b, double max_slowdown_percent);

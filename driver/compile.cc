@@ -15,6 +15,7 @@
 #include "driver/execute.h"
 #include "driver/fill_report.h"
 #include "driver/inputs.h"
+#include "driver/reproducible.h"
 #include "driver/run_directory.h"
 #include "driver/verify.h"
 #include "frontend/onnx_import.h"
@@ -73,6 +74,7 @@ class ModelRun {
     HEDDLE_ASSIGN_OR_RETURN(DeviceSet set, MakeDevices(target_, options_.devices, options_.threads));
     devices_ = std::move(set.devices);
     report_.notes = set.notes;
+    if (options_.reproducible) HEDDLE_RETURN_IF_ERROR(CheckNothingLeftOut(set.notes));
     HEDDLE_ASSIGN_OR_RETURN(directory_, RunDirectory::Create(options_.out));
     return ConfigureAccelerator();
   }
@@ -89,7 +91,7 @@ class ModelRun {
   }
 
   sim::Simulator ChosenSimulator() const {
-    if (options_.compile_only || options_.simulator == "fast") return sim::Simulator::kFast;
+    if ((options_.compile_only && !options_.build_simulator) || options_.simulator == "fast") return sim::Simulator::kFast;
     return options_.simulator == "systemc" ? sim::Simulator::kSystemC : sim::Simulator::kRtl;
   }
 
@@ -122,6 +124,7 @@ class ModelRun {
     ir::partition::SolveOptions solve;
     solve.time_limit_seconds = options_.time_limit_s;
     HEDDLE_ASSIGN_OR_RETURN(result_, ir::partition::Solve(model_.problem, solve));
+    if (options_.reproducible) HEDDLE_RETURN_IF_ERROR(CheckPlanReproducible(model_, result_));
     plan_ = RegionsOf(model_, result_);
     talk_.Detail(fmt::format("{} regions, {:.1f} us, gap {:.2f} %, {} in {:.2f} s", plan_.size(), result_.cost_us, result_.gap_percent,
                              result_.solver, result_.solve_seconds));
@@ -212,6 +215,7 @@ class ModelRun {
     FillReport({graph_, devices_, target_, model_, result_, regions_, options_.compile_only ? nullptr : &run_, checks_,
                 synthesis_ ? &*synthesis_ : nullptr},
                report_);
+    if (options_.reproducible) DropWallClock(report_);
     HEDDLE_RETURN_IF_ERROR(WriteReportFiles(*directory_, report_));
     if (!options_.compile_only) HEDDLE_RETURN_IF_ERROR(WriteCounters(*directory_, regions_, run_));
     HEDDLE_RETURN_IF_ERROR(WritePartitionedModel(*directory_, options_.model, graph_, report_));

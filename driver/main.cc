@@ -8,6 +8,7 @@
 #include <functional>
 #include <new>
 
+#include "driver/check.h"
 #include "driver/commands.h"
 #include "driver/exit_codes.h"
 #include "driver/explore.h"
@@ -52,6 +53,8 @@ void AddOutputOptions(CLI::App& app, RunOptions& options) {
   app.add_option("--threads", options.threads, "threads of the CPU")->check(CLI::Range(1, 256))->capture_default_str();
   app.add_option("--max-luts", options.max_luts, "exit with status 4 where the accelerator needs more LUTs")->check(CLI::PositiveNumber);
   app.add_flag("--strict", options.strict, "exit with status 4 where the target's limits are exceeded");
+  app.add_flag("--reproducible", options.reproducible,
+               "for caches of build systems: leave wall-clock figures out, and refuse measured costs and plans that are not proven optimal");
 }
 
 void AddRunOptions(CLI::App& app, RunOptions& options) {
@@ -103,6 +106,7 @@ class CommandLine {
     });
     AddModelOptions(*compile, options_);
     AddOutputOptions(*compile, options_);
+    compile->add_flag("--simulator", options_.build_simulator, "also build the simulator of the Verilog, into the cache folder (HEDDLE_CACHE), where runs find it");
     CLI::App* explore = Command("explore", "sweep the accelerator's parameters: cycles against size, the Pareto front, the best that fits", [this] {
       explore_.run = options_;
       return ExploreCommand(explore_);
@@ -130,6 +134,13 @@ class CommandLine {
     CLI::App* report = Command("report", "print a run directory's report", [this] { return ReportCommand(directory_, format_); });
     report->add_option("dir", directory_, "run directory")->required();
     report->add_option("--format", format_, "text, json or html")->check(CLI::IsMember({"text", "json", "html"}))->capture_default_str();
+    CLI::App* check = Command("check", "a run's verdict and budgets as exit status: 5 where it is not bit-exact, 4 where a budget is missed",
+                              [this] { return CheckCommand(directory_, budgets_); });
+    check->add_option("dir", directory_, "run directory, or its report.json")->required();
+    check->add_option("--max-cycles", budgets_.max_cycles, "simulated cycles of the accelerator")->check(CLI::PositiveNumber);
+    check->add_option("--max-latency-us", budgets_.max_latency_us, "microseconds of one inference, everything included")->check(CLI::PositiveNumber);
+    check->add_option("--max-luts", budgets_.max_luts, "LUTs of the accelerator")->check(CLI::PositiveNumber);
+    check->add_flag("--within-bounds", budgets_.within_bounds, "floating-point outputs within their stated bounds pass too");
     CLI::App* explain = Command("explain", "one node's full story: where it runs, why, and what would move it", [this] { return ExplainCommand(directory_, node_); });
     explain->add_option("dir", directory_, "run directory")->required();
     explain->add_option("node", node_, "the node's name")->required();
@@ -154,6 +165,7 @@ class CommandLine {
   CLI::App app_;
   RunOptions options_;
   ExploreOptions explore_;
+  Budgets budgets_;
   std::string directory_, other_, node_, format_ = "text";
   double threshold_percent_ = -1;
   bool full_ = false;

@@ -45,6 +45,8 @@ struct RunOptions {
   bool hls = true;            // C simulation of the HLS C++
   bool icarus = false;        // the RTL in Icarus Verilog too
   bool synth = false;         // Yosys counts the accelerator's cells
+  bool reproducible = false;  // the same bytes whenever and wherever it is run (driver/reproducible.h)
+  bool build_simulator = false;  // compile_only: the RTL's simulator is built into the cache folder for later runs
   TalkOptions talk;
 };
 
