@@ -103,6 +103,25 @@ bool DenseCopyOf(const View& view, Box& extents, std::vector<Atom>& atoms) {
   return true;
 }
 
+std::optional<std::vector<CommonDigit>> CommonDigits(const std::vector<Atom>& a, const std::vector<Atom>& b) {
+  std::vector<Piece> pieces;
+  if (!Refine(a, b, pieces)) return std::nullopt;
+  std::vector<CommonDigit> digits;  // innermost first
+  for (const Piece& piece : pieces) {
+    const Atom &outer_a = piece.reference, &outer_b = *piece.other;
+    CommonDigit* inner = digits.empty() ? nullptr : &digits.back();
+    const auto continues = [](const Atom& i, const Atom& o) { return i.axis == o.axis && o.multiple == i.multiple * i.extent; };
+    if (inner && continues(inner->a, outer_a) && continues(inner->b, outer_b)) {
+      inner->a.extent *= outer_a.extent;
+      inner->b.extent *= outer_b.extent;
+    } else {
+      digits.push_back({outer_a, outer_b});
+    }
+  }
+  std::reverse(digits.begin(), digits.end());
+  return digits;
+}
+
 std::optional<std::array<DimRef, 4>> AlignViews(const View& reference, const ir::Shape& shape, const View& other,
                                                 const ir::Shape& other_shape) {
   ir::Shape padded(shape.size() - std::min(shape.size(), other_shape.size()), 1);

@@ -57,6 +57,15 @@ std::vector<Atom> AtomsInOrder(const Box& extents, const std::vector<int>& axes)
 // writes. False where an axis's atoms do not tile it evenly.
 bool DenseCopyOf(const View& view, Box& extents, std::vector<Atom>& atoms);
 
+// A digit that two views of the same elements share: how each steps through its storage.
+struct CommonDigit {
+  Atom a, b;
+};
+
+// The fewest digits that both views of one row-major order have in common, outermost first; nullopt where the digits of one end
+// within those of the other and do not divide them.
+std::optional<std::vector<CommonDigit>> CommonDigits(const std::vector<Atom>& a, const std::vector<Atom>& b);
+
 // For a loop nest over the axes of `reference` (whose atoms are dense): how to step through `other`, whose logical shape
 // broadcasts to `shape`. nullopt where it is not a linear step on each axis.
 std::optional<std::array<DimRef, 4>> AlignViews(const View& reference, const ir::Shape& shape, const View& other,

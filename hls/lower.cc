@@ -52,11 +52,9 @@ View Lowering::NewStorage(const std::string& name, const Box& extents, const std
   return view;
 }
 
-namespace {
-
-bool IsWindowed(const ir::Node& node) { return node.op == "QConv" || node.op == "QAveragePool" || node.op == "MaxPool"; }
-
-}  // namespace
+bool Lowering::IsWindowed(const ir::Node& node) {
+  return node.op == "QConv" || node.op == "QAveragePool" || node.op == "MaxPool" || node.op == "Pad";
+}
 
 // A value made by a windowed layer, or by element-wise nodes from one.
 bool Lowering::MadeChannelsFirst(ir::ValueId value, int depth) const {
@@ -85,17 +83,19 @@ bool Lowering::PrefersChannelsFirst(ir::ValueId value, int depth) const {
   return false;
 }
 
+View Lowering::NaturalStorage(const std::string& name, const ir::Shape& shape, bool channels_first) {
+  if (channels_first) {
+    const int64_t height = shape.size() == 4 ? shape[2] : 1;
+    return NewStorage(name, {shape[0], height, shape.back(), shape[1]}, {kAxisN, kAxisC, kAxisH, kAxisW});
+  }
+  const int64_t last = shape.empty() ? 1 : shape.back();
+  return NewStorage(name, {1, ir::ElementCount(shape) / std::max<int64_t>(1, last), 1, last}, {kAxisN, kAxisH, kAxisW, kAxisC});
+}
+
 void Lowering::AddInput(ir::ValueId value) {
   const ir::Shape shape = ShapeOf(value);
-  const std::string& name = graph_.value(value).name;
-  View view;
-  if (PrefersChannelsFirst(value, 4)) {
-    const int64_t height = shape.size() == 4 ? shape[2] : 1;
-    view = NewStorage(name, {shape[0], height, shape.back(), shape[1]}, {kAxisN, kAxisC, kAxisH, kAxisW});
-  } else {
-    const int64_t last = shape.empty() ? 1 : shape.back();
-    view = NewStorage(name, {1, ir::ElementCount(shape) / std::max<int64_t>(1, last), 1, last}, {kAxisN, kAxisH, kAxisW, kAxisC});
-  }
+  const std::string name = graph_.value(value).name;
+  const View view = NaturalStorage(name, shape, PrefersChannelsFirst(value, 4));
   network_.storages[view.storage].is_input = true;
   network_.inputs.push_back({value, name, shape, view});
   views_[value] = view;
@@ -152,6 +152,8 @@ absl::Status Lowering::LowerNode(const ir::Node& node) {
   if (!two_operands && !views_.contains(node.inputs[0])) {
     return Unsupported("E-ACC-005", node, "its input is a constant; expected an activation");
   }
+  last_node_ = node.id;
+  if (rearranged_.contains(node.id)) HEDDLE_RETURN_IF_ERROR(RearrangeOperands(node));
   return (this->*handler->second)(node);
 }
 
@@ -280,7 +282,7 @@ absl::Status Lowering::PlaceInConcat(const ir::Node& node, ir::ValueId input, co
   View origin = part;
   origin.offset = {};
   if (producers_.contains(input) && storage.parent < 0 && !storage.is_input && storage.constant.empty() && aligned &&
-      view.offset == Box{} && view.atoms == origin.atoms && network_.layers[producers_[input]].out.storage == view.storage) {
+      view.offset == Box{} && MergeAtoms(view.atoms) == MergeAtoms(origin.atoms) && network_.layers[producers_[input]].out.storage == view.storage) {
     storage.parent = whole.storage;
     storage.parent_offset[axis] = position;
     Storage& root = network_.storages[whole.storage];
@@ -292,7 +294,7 @@ absl::Status Lowering::PlaceInConcat(const ir::Node& node, ir::ValueId input, co
   const auto align = AlignViews({copy.out.storage, {}, origin.atoms}, shape, view, shape);
   Box extents;
   std::vector<Atom> atoms;
-  if (!align || !DenseCopyOf(view, extents, atoms) || atoms != origin.atoms) {
+  if (!align || !DenseCopyOf(view, extents, atoms) || MergeAtoms(atoms) != MergeAtoms(origin.atoms)) {
     return Unsupported("E-ACC-010", node, "its inputs are arranged differently in memory");
   }
   network_.storages[copy.out.storage].parent = whole.storage;
@@ -301,10 +303,17 @@ absl::Status Lowering::PlaceInConcat(const ir::Node& node, ir::ValueId input, co
   return FinishLayer(node, ir::kNoValue, std::move(copy));
 }
 
+// A node that cannot follow its operands in memory gets copies of them, in another attempt from the start.
 absl::StatusOr<Network> LowerRegion(const ir::Graph& region, const AcceleratorParams& params) {
-  HEDDLE_ASSIGN_OR_RETURN(Network network, Lowering(region, params).Run());
-  SetWideDrains(network);
-  return network;
+  std::set<ir::NodeId> rearranged;
+  while (true) {
+    Lowering lowering(region, params, rearranged);
+    absl::StatusOr<Network> network = lowering.Run();
+    if (network.ok()) SetWideDrains(*network);
+    const std::string code = network.ok() ? "" : ir::ErrorCode(network.status());
+    const bool arrangement = code == "E-ACC-010" || code == "E-ACC-011";
+    if (!arrangement || lowering.last_node() == ir::kNoNode || !rearranged.insert(lowering.last_node()).second) return network;
+  }
 }
 
 }  // namespace heddle::hls

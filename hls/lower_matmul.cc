@@ -25,15 +25,6 @@ std::vector<int64_t> Parts(int64_t negated) {
   return {negated / 2, negated - negated / 2};
 }
 
-void PassThrough(Layer& layer) {
-  layer.kind = LayerKind::kElementwise;
-  layer.kind_name = "copy";
-  layer.drain_fields.drain = Drain::kPass;
-  layer.drain_fields.clamp_low = -128;
-  layer.drain_fields.clamp_high = 127;
-  layer.parts = {{0, layer.out_h, 0, layer.out_w, 0}};
-}
-
 bool Contiguous(const DimRef& ref, int64_t extent) { return extent == 1 || ref == DimRef{kAxisC, 1}; }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,16 +15,24 @@ namespace heddle::hls {
 
 class Lowering {
  public:
-  Lowering(const ir::Graph& graph, const AcceleratorParams& params) : graph_(graph), params_(params) {}
+  // The operands of the nodes in `rearranged` are copied into the order in which the node would find them as inputs of a region.
+  Lowering(const ir::Graph& graph, const AcceleratorParams& params, const std::set<ir::NodeId>& rearranged)
+      : graph_(graph), params_(params), rearranged_(rearranged) {}
   absl::StatusOr<Network> Run();
+  // The node that Run lowered last.
+  ir::NodeId last_node() const { return last_node_; }
 
  private:
   // lower.cc: order, boundaries, movement.
   absl::Status LowerNode(const ir::Node& node);
   absl::Status CheckTypes(const ir::Node& node) const;
   void AddInput(ir::ValueId value);
+  // Reads pixels: rank 4 counts as (batch, channels, height, width).
+  static bool IsWindowed(const ir::Node& node);
   bool MadeChannelsFirst(ir::ValueId value, int depth) const;
   bool PrefersChannelsFirst(ir::ValueId value, int depth) const;
+  // Storage for a value from outside, as a windowed reader wants it (channels last) or as its elements come.
+  View NaturalStorage(const std::string& name, const ir::Shape& shape, bool channels_first);
   absl::Status LowerReshape(const ir::Node& node);
   absl::Status LowerTranspose(const ir::Node& node);
   absl::Status LowerSlice(const ir::Node& node);
@@ -33,6 +42,12 @@ class Lowering {
                                  int64_t count, int64_t step) const;
   absl::Status LowerConcat(const ir::Node& node);
   absl::Status PlaceInConcat(const ir::Node& node, ir::ValueId input, const View& whole, int axis, int64_t position);
+
+  // lower_rearrange.cc: copies for operands whose arrangement a node cannot follow.
+  absl::Status RearrangeOperands(const ir::Node& node);
+  // An arrangement of an operand that the node certainly follows.
+  View ReadableStorage(const ir::Node& node, ir::ValueId value);
+  absl::Status CopyElements(const ir::Node& node, const View& from, const View& to, const std::string& name);
 
   // lower_conv.cc: sums over windows.
   absl::Status LowerConv(const ir::Node& node);
@@ -83,6 +98,7 @@ class Lowering {
 
   // Everything a layer needs once its fields are complete.
   absl::Status FinishLayer(const ir::Node& node, ir::ValueId output, Layer layer);
+  static void PassThrough(Layer& layer);
   View NewStorage(const std::string& name, const Box& extents, const std::vector<int>& order);
   const View& ViewOf(ir::ValueId value) const { return views_.at(value); }
   ir::Shape ShapeOf(ir::ValueId value) const { return graph_.type(value).static_shape(); }
@@ -90,6 +106,8 @@ class Lowering {
 
   const ir::Graph& graph_;
   const AcceleratorParams& params_;
+  const std::set<ir::NodeId>& rearranged_;
+  ir::NodeId last_node_ = ir::kNoNode;
   Network network_;
   std::map<ir::ValueId, View> views_;
   std::map<ir::ValueId, int> producers_;  // layer that writes the value, where it is a layer's whole output

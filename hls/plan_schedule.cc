@@ -369,7 +369,7 @@ class Scheduler {
     } else {
       step.*slot = AddBuffer(Target::kActivations, RoundUp((last - first + 1) * row_bytes, Alignment()), s - (is_out ? 0 : ahead),
                              s + (is_out ? ahead : 0), -1, step.layer);
-      const bool shared = is_out && !same_tiles && written_.contains(root) && !WritesWholeRows(layer);
+      const bool shared = is_out && !same_tiles && written_.contains(root) && !WritesWholeRows(layer, step.piece, last - first + 1);
       if (!is_out || shared) {
         plan_.loads.push_back({step.*slot, 0, p.dram_address + first * row_bytes, (last - first + 1) * row_bytes, step.layer,
                                IssueStep(s, StoredAt(root, first, last), ahead)});
@@ -384,12 +384,10 @@ class Scheduler {
     }
   }
 
-  bool WritesWholeRows(const Layer& layer) const {
+  // Whether a piece writes every element of the rows it touches.
+  bool WritesWholeRows(const Layer& layer, const Piece& piece, int64_t rows) const {
     const Box& e = network_.storages[network_.RootOf(layer.out.storage)].extents;
-    const DimRef& w = layer.out.w;
-    const int64_t columns = w.axis == kAxisW ? layer.out_w * w.multiple : 1;
-    const int64_t channels = layer.out_c * (w.axis == kAxisC ? layer.out_w : 1);
-    return columns == e[kAxisW] && channels == e[kAxisC];
+    return (piece.row_end - piece.row) * layer.out_w * layer.out_c == rows * e[kAxisW] * e[kAxisC];
   }
 
   // Tiles that the network makes itself come from where they were stored; tiles of rows of one batch share them.
@@ -463,13 +461,15 @@ class Scheduler {
         if (writer < 0 || plan_.layers[l].last_step > plan_.layers[writer].last_step) writer = static_cast<int>(l);
       }
       const Layer& layer = network_.layers[writer];
+      const bool in_order = (layer.batch == 1 || layer.out.n == DimRef{kAxisN, 1}) && (layer.out_h == 1 || layer.out.h == DimRef{kAxisH, 1}) &&
+                            (layer.out_w == 1 || layer.out.w.axis == kAxisW || layer.out.w.axis == kAxisC);
       int64_t stored = 0;
       for (int s = plan_.layers[writer].first_step; s <= plan_.layers[writer].last_step; ++s) {
         const PlannedStep& step = plan_.steps[s];
         if (step.layer != writer) continue;
         int64_t first = 0, last = 0, ready = p.bytes;
         if (s < plan_.layers[writer].last_step) {
-          if (writers > 1 || step.piece.block_end < plan_.layers[writer].mapping.blocks()) continue;
+          if (writers > 1 || !in_order || step.piece.block_end < plan_.layers[writer].mapping.blocks()) continue;
           PieceRows(network_, layer, layer.out, step.piece, first, last);
           ready = (last + 1) * p.strides[kAxisH] / params_.beat_bytes() * params_.beat_bytes();
         }
