@@ -98,7 +98,7 @@
 // what it has written itself (elementwise in place is fine: each byte is read before it is written).
 //
 // TIMING (docs/accelerator.md has the exact formula): one step a cycle, one more for operand b. Groups of requantise_lanes results
-// enter the drain DrainInterval() cycles apart, so two pixels are at least drain_cycles() intervals apart.
+// enter the drain some cycles apart; a pixel is completed where its groups meet no others in the drain (hls/drain_schedule.h).
 #ifndef HEDDLE_HLS_ISA_H_
 #define HEDDLE_HLS_ISA_H_
 
@@ -232,8 +232,6 @@ struct Instruction {
 
 // Sums of a drain without `wide`: -kGreatestNarrowSum - 1 .. kGreatestNarrowSum.
 inline constexpr int64_t kGreatestNarrowSum = (int64_t{1} << 24) - 1;
-// Cycles from one group of requantise_lanes results to the next in the drain.
-inline int64_t DrainInterval(const ComputeFields& c) { return (c.wide ? 2 : 1) * (c.use_b ? 2 : 1); }
 
 // Where a field lies in the 1024 bits of an instruction (bit 0 is the lowest bit of word 0).
 struct FieldPlace {

@@ -5,12 +5,14 @@
 
 #include <algorithm>
 
+#include "ir/check.h"
+
 namespace heddle::hls {
 
 namespace {
 
 // Register stages of a drain lane, as in hls/accelerator/drain.cc.
-int64_t LaneStages(const AcceleratorParams& p) { return p.elementwise ? 15 : 7 + (p.lookup ? 1 : 0); }
+int64_t LaneStages(const AcceleratorParams& p) { return p.elementwise ? kProductLead + kAdditionLag + 5 : 7 + (p.lookup ? 1 : 0); }
 
 }  // namespace
 
@@ -24,7 +26,7 @@ ComputeTiming::ComputeTiming(const AcceleratorParams& params)
       contraction_lanes_(params.contraction_lanes),
       output_lanes_(params.output_lanes),
       drain_cycles_(params.drain_cycles()),
-      delays_{WriteDelayCycles(params, 1), WriteDelayCycles(params, 2), WriteDelayCycles(params, 4)},
+      params_(params),
       has_elementwise_(params.elementwise) {}
 
 void ComputeTiming::Start(const ComputeFields& fields, int64_t cycle) {
@@ -46,16 +48,59 @@ void ComputeTiming::Start(const ComputeFields& fields, int64_t cycle) {
   }
   total_rows_ = int64_t{c_.blocks} * c_.out_rows;
   steps_per_instruction_ *= total_rows_;
-  unit_ = emits_ ? DrainInterval(c_) : 1;
-  write_delay_ = delays_[unit_ / 2];
-  const auto interval = [&](int64_t steps) { return std::max((steps + unit_ - 1) / unit_ * unit_, drain_cycles_ * unit_); };
-  first_interval_ = interval(first_steps_);
-  next_interval_ = interval(next_steps_);
   bank_waits_ = 0;
   now_ = started_ = cycle + kIssueDelayCycles;
-  row_ = group_ = step_ = gap_ = 0;
+  row_ = group_ = step_ = 0;
   writes_.clear();
+  SetRhythm();
   BeginRow();
+}
+
+// The intervals at which pixels follow each other where nothing disturbs them, and whether they hold for ever: no sum of them
+// is a distance that the drain does not allow.
+void ComputeTiming::SetRhythm() {
+  const DrainMode mode = DrainModeOf(c_);
+  const auto index = std::find_if(std::begin(kDrainModes), std::end(kDrainModes), [&](const DrainMode& m) {
+    return m.wide == mode.wide && m.multiply == mode.multiply && m.add == mode.add;
+  }) - std::begin(kDrainModes);
+  HEDDLE_CHECK(index < static_cast<int64_t>(modes_.size()), "a drain mode that programs may not have");
+  std::vector<bool>& conflicts = modes_[static_cast<size_t>(index)];
+  if (conflicts.empty()) conflicts = PixelConflicts(drain_cycles_, mode);
+  conflicts_ = &conflicts;
+  write_delay_ = WriteDelayCycles(params_, GroupIntervalCycles(mode));
+  recent_.clear();
+  disturbed_ = started_ - longest() - 1;
+  regular_ = true;
+  if (!emits_) {
+    first_interval_ = first_steps_, next_interval_ = next_steps_;
+    return;
+  }
+  const auto meets = [&](int64_t distance) { return distance <= longest() && conflicts[static_cast<size_t>(distance)]; };
+  const auto interval = [&](int64_t steps) {
+    while (meets(steps)) ++steps;
+    return steps;
+  };
+  first_interval_ = interval(first_steps_);
+  next_interval_ = interval(next_steps_);
+  for (int64_t rows = 0; rows * first_interval_ <= longest(); ++rows) {
+    for (int64_t sum = rows * first_interval_; sum <= longest(); sum += next_interval_) regular_ &= sum == 0 || !meets(sum);
+  }
+}
+
+int64_t ComputeTiming::CanComplete(int64_t cycle) const {
+  if (!emits_) return cycle;
+  for (size_t i = recent_.size(); i-- > 0;) {
+    const int64_t distance = cycle - recent_[i];
+    if (distance > longest()) break;
+    if ((*conflicts_)[static_cast<size_t>(distance)]) i = recent_.size(), ++cycle;
+  }
+  return cycle;
+}
+
+void ComputeTiming::Remember(int64_t completed) {
+  if (longest() == 0) return;
+  while (!recent_.empty() && completed - recent_.front() >= longest()) recent_.erase(recent_.begin());
+  recent_.push_back(completed);
 }
 
 void ComputeTiming::BeginRow() {
@@ -73,11 +118,17 @@ void ComputeTiming::CompleteGroup(int64_t cycle) {
     const int64_t bytes = last_block_ ? int64_t{c_.last_block_channels} : output_lanes_;
     while (!writes_.empty() && writes_.front().cycle < cycle) writes_.pop_front();
     writes_.push_back({cycle + write_delay_, out_row_ + group_ * c_.out_x_step, bytes});
-    gap_ = drain_cycles_ * unit_ - 1;
+    const bool in_rhythm = recent_.empty() || cycle - recent_.back() == (group_ == 0 ? first_interval_ : next_interval_);
+    if (!in_rhythm) disturbed_ = cycle;
+    Remember(cycle);
   }
   last_issue_ = cycle;
   now_ = cycle + 1;
   step_ = 0;
+  EndGroup();
+}
+
+void ComputeTiming::EndGroup() {
   if (++group_ < groups_) return;
   group_ = 0;
   if (++row_ < total_rows_) {
@@ -87,34 +138,48 @@ void ComputeTiming::CompleteGroup(int64_t cycle) {
   }
 }
 
-// Whole groups whose results are written before `before`; the drain is busy just as a steady run leaves it.
+// Whole groups whose results are written before `before`, where pixels follow each other in their rhythm.
 void ComputeTiming::SkipGroups(int64_t before) {
   const int64_t spare = before - write_delay_ - now_;
-  if (spare <= 0) return;
+  if (spare <= 0 || !Settled()) return;
+  int64_t cycles = 0;
   if (group_ == 0) {
     const int64_t row_cycles = first_interval_ + (groups_ - 1) * next_interval_;
     const int64_t rows = std::min(spare / row_cycles, total_rows_ - 1 - row_);
     if (rows <= 0) return;
     row_ += rows;
-    now_ += rows * row_cycles;
+    cycles = rows * row_cycles;
     BeginRow();
   } else {
     const int64_t groups = std::min(spare / next_interval_, groups_ - 1 - group_);
     if (groups <= 0) return;
     group_ += groups;
-    now_ += groups * next_interval_;
+    cycles = groups * next_interval_;
   }
+  now_ += cycles;
+  RememberSkipped(cycles);
+}
+
+// The pixels of the last `cycles` cycles that may still meet others.
+void ComputeTiming::RememberSkipped(int64_t cycles) {
+  std::vector<int64_t> skipped;  // latest first
+  int64_t group = group_ == 0 ? groups_ : group_;
+  for (int64_t completed = now_ - 1; now_ - 1 - completed < std::min(cycles, longest());) {
+    skipped.push_back(completed);
+    completed -= --group == 0 ? first_interval_ : next_interval_;
+    if (group == 0) group = groups_;
+  }
+  for (size_t i = skipped.size(); i-- > 0;) Remember(skipped[i]);
 }
 
 bool ComputeTiming::AdvanceTo(int64_t cycle) {
   if (cycle < started_) return false;
   while (running_ && now_ < cycle) {
     const int64_t left = GroupSteps() - step_;
-    const int64_t completes = Aligned(now_ + std::max(left - 1, emits_ ? gap_ : 0));
+    const int64_t completes = CanComplete(now_ + left - 1);
     if (completes >= cycle) {
       const int64_t passed = cycle - now_;
       step_ += std::min(passed, left - 1);
-      gap_ = std::max<int64_t>(0, gap_ - passed);
       now_ = cycle;
       return true;
     }
@@ -161,15 +226,23 @@ BankMask ComputeTiming::WrittenBanks() {
 
 void ComputeTiming::Block() {
   ++bank_waits_;
-  gap_ = std::max<int64_t>(0, gap_ - 1);
   ++now_;
 }
 
 int64_t ComputeTiming::EndCycle() const {
   int64_t last = last_issue_;
   if (running_) {
-    last = Aligned(now_ + std::max(GroupSteps() - step_ - 1, emits_ ? gap_ : 0)) + (groups_ - 1 - group_) * next_interval_ +
-           (total_rows_ - 1 - row_) * (first_interval_ + (groups_ - 1) * next_interval_);
+    // Group by group as long as the rhythm is disturbed.
+    ComputeTiming rest = *this;
+    do {
+      rest.CompleteGroup(rest.CanComplete(rest.now_ + rest.GroupSteps() - rest.step_ - 1));
+    } while (rest.running_ && !rest.Settled());
+    last = rest.last_issue_;
+    if (rest.running_) {
+      last += (rest.group_ == 0 ? 0 : rest.groups_ - rest.group_) * next_interval_;
+      const int64_t rows = total_rows_ - rest.row_ - (rest.group_ == 0 ? 0 : 1);
+      last += rows * (first_interval_ + (groups_ - 1) * next_interval_);
+    }
   }
   return last + (emits_ ? write_delay_ + 1 : kHoldDelayCycles);
 }

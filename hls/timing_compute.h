@@ -8,7 +8,9 @@
 #include <array>
 #include <bit>
 #include <cstdint>
+#include <vector>
 
+#include "hls/drain_schedule.h"
 #include "hls/isa.h"
 #include "hls/memory/memory_timing.h"
 #include "hls/params.h"
@@ -41,6 +43,7 @@ class BankMap {
 
 class ComputeTiming {
  public:
+  // `params` outlives this.
   explicit ComputeTiming(const AcceleratorParams& params);
 
   // An instruction starts in `cycle` (its tokens are taken then).
@@ -48,7 +51,7 @@ class ComputeTiming {
   // Everything before `cycle` happens without a rival for the banks. False where the first step is still to come.
   bool AdvanceTo(int64_t cycle);
   // In the cycle advanced to: whether a step asks for its reads, and for which banks.
-  bool Wants() const { return running_ && !(IsLastStep() && emits_ && (gap_ > 0 || Aligned(now_) != now_)); }
+  bool Wants() const { return running_ && !(IsLastStep() && CanComplete(now_) != now_); }
   BankMask Banks() const;
   // Banks that results are written to in that cycle.
   BankMask WrittenBanks();
@@ -67,16 +70,28 @@ class ComputeTiming {
   // Pixels are grouped by what completes them: a group is the steps from one completed pixel to the next, operand b's included.
   int64_t GroupSteps() const { return group_ == 0 ? first_steps_ : next_steps_; }
   bool IsLastStep() const { return step_ == GroupSteps() - 1; }
-  // The first cycle from this one on in which a pixel may be completed: a whole number of drain intervals after the first step.
-  int64_t Aligned(int64_t cycle) const { return started_ + (cycle - started_ + unit_) / unit_ * unit_ - 1; }
+  // The first cycle from this one on in which the drain can take a pixel.
+  int64_t CanComplete(int64_t cycle) const;
+  void SetRhythm();
+  void Remember(int64_t completed);
+  void RememberSkipped(int64_t cycles);
+  // Whether nothing disturbs the rhythm of pixels any more: it keeps its own conflicts away, and no pixel out of rhythm is in the drain.
+  bool Settled() const { return regular_ && now_ - disturbed_ > longest(); }
+  int64_t longest() const { return static_cast<int64_t>(conflicts_->size()) - 1; }
+  void EndGroup();
   void CompleteGroup(int64_t cycle);
   void SkipGroups(int64_t before);
   void BeginRow();
 
   const BankMap banks_;
   const int64_t contraction_lanes_, output_lanes_, drain_cycles_;
-  const std::array<int64_t, 3> delays_;  // from a pixel's last step to its write, by drain interval 1, 2, 4
-  int64_t write_delay_ = 0, unit_ = 1;   // of the instruction: that delay, and the drain interval
+  std::array<std::vector<bool>, std::size(kDrainModes)> modes_;  // PixelConflicts of each, once it was needed
+  const AcceleratorParams& params_;
+  const std::vector<bool>* conflicts_ = nullptr;  // of the instruction
+  std::vector<int64_t> recent_;                   // cycles in which the pixels were completed that may still meet others, latest last
+  int64_t write_delay_ = 0;                       // of the instruction: from a pixel's last step to its write
+  bool regular_ = true;
+  int64_t disturbed_ = 0;                         // when a pixel was last completed later than the rhythm has it
   const bool has_elementwise_;
   ComputeFields c_;
   bool running_ = false, emits_ = true, use_b_ = false, by_vector_ = false;
@@ -86,7 +101,7 @@ class ComputeTiming {
   int64_t total_rows_ = 1;                          // blocks x output rows
   int64_t steps_per_instruction_ = 0, bank_waits_ = 0;
   int64_t now_ = 0, started_ = 0, last_issue_ = 0;
-  int64_t row_ = 0, group_ = 0, step_ = 0, gap_ = 0;
+  int64_t row_ = 0, group_ = 0, step_ = 0;
   // Of the row: addresses and the input row's index.
   int64_t in_row_ = 0, out_row_ = 0, b_row_ = 0, index_row_ = 0;
   bool last_block_ = false;

@@ -7,8 +7,8 @@
 //   - a sum of 32 bits (`wide`) takes a second cycle for its upper eight bits;
 //   - the product of two operands (drain = multiply) is formed kProductLead cycles before the sum that it becomes;
 //   - the two products of an addition follow kAdditionLag cycles after.
-// What keeps them apart is the distance between groups: a multiple of 2 cycles with `wide` or use_b, of 4 with both
-// (isa.h: DrainInterval); kProductLead is odd, kAdditionLag is 3 modulo 4.
+// What keeps them apart is the distance between the groups of a pixel, and the sequencer, which completes no pixel whose groups
+// would meet others (hls/drain_schedule.h).
 //
 // The product is shifted, rounded and clamped without ever being moved as a whole: the result of the shift is a window of ten
 // bits, with all bits above folded into "too large" and all below into "sticky".
@@ -27,14 +27,15 @@ constexpr int kLowBits = 17;      // unsigned part of the requantisation's multi
 constexpr int kDspBits = kNarrowBits + kFactorBits;
 constexpr int kProductBits = 63;  // |int32 * uint31| + 2^30 < 2^62
 constexpr int kWindowBits = 10;   // a result beyond them is clamped whatever is added to it
-constexpr int kProductLead = 3;
-constexpr int kAdditionLag = 7;
+
+// Stage of the lookup's result, from the sum's on.
+constexpr int kLookupStage = 7;
 
 // Stage whose registers hold the sum that is scaled.
 int SumStage(const AcceleratorParams& p) { return p.elementwise ? kProductLead : 1; }
 
 // Number of register stages of a lane, from its inputs to its result: after the sum multiplier inputs, products, their sum,
-// the wide sum, window, clamp, lookup; then, for an addition, multiplier inputs, products, sum, window, clamp.
+// the wide sum, window, clamp, lookup; then, for an addition, some to wait, multiplier inputs, products, sum, window, clamp.
 int LaneStages(const AcceleratorParams& p) { return SumStage(p) + (p.elementwise ? kAdditionLag + 5 : 6 + (p.lookup ? 1 : 0)); }
 
 // One lane of the drain.
@@ -229,7 +230,6 @@ class LaneBuilder {
   }
 
   void AddLookup() {
-    stage_ = SumStage(p_) + kAdditionLag;
     if (!p_.lookup) {
       if (p_.elementwise) value_ = Stage("no_lookup", value_);
       return;
@@ -264,6 +264,8 @@ class LaneBuilder {
 
   void AddAddition() {
     m_.Comment("Addition of operand b with its own scale.");
+    stage_ = SumStage(p_) + kAdditionLag;
+    value_ = Delayed("awaiting", value_, SumStage(p_) + kLookupStage, stage_);
     const Expr b = Delayed("operand_b", operand_b_, 0, stage_);
     m_.Assign(addend_a_, SignExtend(value_, 9) - Constant("a_zero", 9));
     m_.Assign(addend_b_, SignExtend(b, 9) - Constant("b_zero", 9));
@@ -334,6 +336,9 @@ class DrainBuilder {
       first_word = ZeroExtend(first_word, word_bits);
     }
     const int left_bits = left_.width();
+    const Expr wide = Field(instruction_, Opcode::kCompute, "wide");
+    const Expr twice = DrainMultiplies(instruction_) | DrainAdds(instruction_);
+    const Expr pause = m_.Name("group_pause", p_.elementwise ? Concat({wide & twice, wide | twice}) : Concat({Const(1, 0), wide}));
     m_.Clocked([&](Block& b) {
       b.If(complete_, [&] {
         b.Set(left_, Const(left_bits, p_.drain_cycles()));
@@ -347,7 +352,7 @@ class DrainBuilder {
       b.ElseIf(NotEqual(pause_, Zeros(2)), [&] { b.Set(pause_, pause_ - Const(2, 1)); });
       b.ElseIf(NotEqual(left_, Zeros(left_bits)), [&] {
         b.Set(left_, left_ - Const(left_bits, 1));
-        b.Set(pause_, DrainPause(instruction_));
+        b.Set(pause_, pause);
         if (lanes == all) return;
         b.Set(results_, Concat({Zeros(lanes * 32), Slice(results_, lanes * 32, (all - lanes) * 32)}));
         if (p_.elementwise) b.Set(second_, Concat({Zeros(lanes * 8), Slice(second_, lanes * 8, (all - lanes) * 8)}));

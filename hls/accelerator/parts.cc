@@ -43,10 +43,11 @@ Expr FieldTo(const Expr& instruction, Opcode opcode, std::string_view name, int 
   return Concat({Repeat(Slice(instruction, place.offset + place.bits - 1, 1), width - place.bits), field});
 }
 
-Expr DrainPause(const Expr& instruction) {
-  const Expr wide = Field(instruction, Opcode::kCompute, "wide"), use_b = Field(instruction, Opcode::kCompute, "use_b");
-  return Concat({wide & use_b, wide | use_b});
+Expr DrainMultiplies(const Expr& instruction) {
+  return Equal(Field(instruction, Opcode::kCompute, "drain"), Const(2, static_cast<int>(Drain::kMultiply)));
 }
+
+Expr DrainAdds(const Expr& instruction) { return Field(instruction, Opcode::kCompute, "add_b"); }
 
 Module& Find(Design& design, const std::string& name) {
   for (const auto& module : design.modules()) {

@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "hls/drain_schedule.h"
 #include "hls/isa.h"
 #include "hls/params.h"
 #include "hls/rtl/module.h"
@@ -34,8 +35,9 @@ rtl::Expr Field(const rtl::Expr& instruction, Opcode opcode, std::string_view na
 // A signed or unsigned field brought to `width` bits: extended, or cut where arithmetic is modulo 2^width.
 rtl::Expr FieldTo(const rtl::Expr& instruction, Opcode opcode, std::string_view name, int width);
 
-// Cycles between groups in the drain, less one: DrainInterval() of isa.h, in two bits.
-rtl::Expr DrainPause(const rtl::Expr& instruction);
+// Whether the instruction's drain multiplies two operands; whether it adds operand b.
+rtl::Expr DrainMultiplies(const rtl::Expr& instruction);
+rtl::Expr DrainAdds(const rtl::Expr& instruction);
 
 // A first-in first-out queue: ports push, push_data, can_push, valid, data, pop. `depth` is a power of two.
 rtl::Module& AddQueue(rtl::Design& design, const std::string& name, int width, int depth, const std::string& comment);

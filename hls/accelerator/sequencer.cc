@@ -83,8 +83,7 @@ class SequencerBuilder {
     first_ = m_.Register("first", 1);
     row_start_ = m_.Register("row_start", 1);
     emit_wait_ = m_.Register("emit_wait", 8, "window: steps before the next complete pixel");
-    gap_ = m_.ResetRegister("drain_gap", BitsFor(4 * p_.drain_cycles()), 0, "cycles before the drain can take another pixel");
-    phase_ = m_.Register("phase", 2, "cycle of the instruction, modulo 4");
+    AddDrainConflicts();
 
     m_.Comment("Addresses: of the block, of the output row, of the kernel row; row offset of the pixel, of the kernel column, of the step.");
     in_block_ = m_.Register("in_block", w_.address);
@@ -117,9 +116,7 @@ class SequencerBuilder {
     pixel_done_ = m_.Name("pixel_done", b_phase_ | (segment_last & ~needs_b));
     to_b_ = m_.Name("turns_to_b", ~b_phase_ & segment_last & needs_b);
     drains_ = m_.Name("drains", pixel_done_ & emits);
-    // Groups enter the drain at multiples of its interval only, so that its multipliers are free for what is between.
-    pause_ = m_.Name("drain_pause", DrainPause(instruction_));
-    drain_busy_ = m_.Name("drain_busy", drains_ & (NotEqual(gap_, Zeros(gap_.width())) | AnyBit(pause_ & ~phase_)));
+    drain_busy_ = m_.Name("drain_busy", drains_ & drain_conflict_);
     m_.Assign(want_out_, running_ & ~drain_busy_);
     m_.Assign(wait_drain_out_, running_ & drain_busy_);
     m_.Assign(running_out_, running_);
@@ -222,15 +219,43 @@ class SequencerBuilder {
     m_.Assign(vector_index_out_, Concat(places));
   }
 
+  // Bit d - 1 of `completed`: a pixel was completed d cycles ago. Which of them keep the drain's multipliers busy in the cycle in which
+  // one that is completed now would need them depends on what the drain does (hls/drain_schedule.h).
+  void AddDrainConflicts() {
+    m_.Comment("Pixels on their way through the drain.");
+    size_t longest = 1;
+    std::vector<std::pair<DrainMode, std::vector<bool>>> modes;
+    for (const DrainMode& mode : kDrainModes) {
+      if ((mode.multiply || mode.add) && !p_.elementwise) continue;
+      modes.emplace_back(mode, PixelConflicts(p_.drain_cycles(), mode));
+      longest = std::max(longest, modes.back().second.size() - 1);
+    }
+    completed_ = m_.ResetRegister("completed", static_cast<int>(longest), 0, "bit d: a pixel was completed d + 1 cycles ago");
+    const Expr multiplies = m_.Name("drain_multiplies", DrainMultiplies(instruction_));
+    const Expr adds = m_.Name("drain_adds", DrainAdds(instruction_));
+    std::vector<Expr> conflicts;
+    for (const auto& [mode, distances] : modes) {
+      std::vector<Expr> met;
+      for (size_t d = 1; d < distances.size(); ++d) {
+        size_t end = d;
+        while (end < distances.size() && distances[end]) ++end;
+        if (end > d) met.push_back(AnyBit(Slice(completed_, static_cast<int>(d) - 1, static_cast<int>(end - d))));
+        d = end;
+      }
+      if (met.empty()) continue;
+      const auto is = [](const Expr& bit, bool set) { return set ? bit : ~bit; };
+      conflicts.push_back(AllOf({is(F("wide"), mode.wide), is(multiplies, mode.multiply), is(adds, mode.add), AnyOf(met)}));
+    }
+    drain_conflict_ = m_.Name("drain_conflict", AnyOf(conflicts));
+  }
+
   void AddIssue() {
     m_.Comment("The step is issued.");
+    const int bits = completed_.width();
+    const Expr completes = go_ & drains_;
     m_.Clocked([&](Block& b) {
-      const int bits = gap_.width();
-      b.If(setup_, [&] { b.Set(phase_, Zeros(2)); });
-      b.Else([&] { b.Set(phase_, phase_ + Const(2, 1)); });
-      const auto gap = [&](int interval) { return Const(bits, static_cast<uint64_t>(interval * p_.drain_cycles() - 1)); };
-      b.If(go_ & drains_, [&] { b.Set(gap_, Mux(Bit(pause_, 1), gap(4), Mux(Bit(pause_, 0), gap(2), gap(1)))); });
-      b.ElseIf(NotEqual(gap_, Zeros(bits)), [&] { b.Set(gap_, gap_ - Const(bits, 1)); });
+      b.If(setup_, [&] { b.Set(completed_, Zeros(bits)); });
+      b.Else([&] { b.Set(completed_, bits == 1 ? completes : Concat({Slice(completed_, 0, bits - 1), completes})); });
     });
   }
 
@@ -389,7 +414,7 @@ class SequencerBuilder {
   Expr running_out_, want_out_, wait_drain_out_, banks_out_, bank_address_out_, step_b_out_, step_first_out_, step_last_out_;
   Expr step_row_start_out_, position_out_, row_valid_out_, offset_out_, vector_valid_out_, vector_index_out_, weight_out_;
   Expr out_address_out_, parameter_out_, last_block_out_;
-  Expr running_, b_phase_, first_, row_start_, emit_wait_, gap_, phase_, pause_;
+  Expr running_, b_phase_, first_, row_start_, emit_wait_, completed_, drain_conflict_;
   Counter block_, row_, x_, kernel_row_, kernel_column_, pass_;
   Expr in_block_, in_row_, in_kernel_row_, offset_pixel_, offset_column_, offset_, index_row_, index_, weight_block_, weight_;
   Expr out_block_, out_row_, out_, b_block_, b_row_, b_, parameter_;

@@ -4,19 +4,15 @@
 //   accelerator_layers MODEL.onnx|resnet50 TARGET.json [DIMENSION=VALUE…]
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <chrono>
 #include <cstring>
-#include <fstream>
 
 #include "frontend/onnx_import.h"
 #include "hls/compiler.h"
-#include "hls/params.h"
-#include "ir/op.h"
 #include "ir/passes/pass.h"
-#include "ir/region.h"
+#include "testbench/accelerator_region.h"
 #include "testbench/resnet50.h"
 
 namespace heddle {
@@ -27,28 +23,9 @@ int Fail(const absl::Status& status) {
   return 1;
 }
 
-// The accelerator of a target file.
-absl::Status ReadTarget(const char* path, hls::AcceleratorParams& params, hls::MemoryModel& memory) {
-  std::ifstream file(path);
-  const auto target = nlohmann::json::parse(file, nullptr, false);
-  if (target.is_discarded() || !target.contains("devices")) return absl::InvalidArgumentError("no target file");
-  for (const auto& device : target["devices"]) {
-    if (device.value("kind", "") != "accelerator") continue;
-    auto read = hls::ParamsFromJson(device["parameters"]);
-    if (!read.ok()) return read.status();
-    params = *read;
-    auto model = hls::MemoryModelFromJson(device.value("memory", nlohmann::json::object()));
-    if (!model.ok()) return model.status();
-    memory = *model;
-    return absl::OkStatus();
-  }
-  return absl::InvalidArgumentError("the target has no accelerator");
-}
-
 int Main(int argc, char** argv) {
-  hls::AcceleratorParams params;
-  hls::MemoryModel memory;
-  if (const absl::Status status = ReadTarget(argv[2], params, memory); !status.ok()) return Fail(status);
+  const auto target = testbench::ReadAcceleratorTarget(argv[2]);
+  if (!target.ok()) return Fail(target.status());
   frontend::ImportOptions options;
   for (int i = 3; i < argc; ++i) {
     const char* equals = std::strchr(argv[i], '=');
@@ -58,21 +35,13 @@ int Main(int argc, char** argv) {
   auto graph = resnet50 ? absl::StatusOr<ir::Graph>(testbench::MakeResnet50()) : frontend::ImportOnnx(argv[1], options);
   if (!graph.ok()) return Fail(graph.status());
   if (const absl::Status status = ir::RunDefaultPipeline(*graph); !status.ok()) return Fail(status);
-  std::vector<ir::NodeId> nodes;
-  for (ir::NodeId id : graph->NodeIds()) {
-    const ir::Node& node = graph->node(id);
-    const ir::Support support = hls::SupportsNode(*graph, node, params);
-    if (support.supported) {
-      nodes.push_back(id);
-    } else {
-      fmt::print("  {} ({}) elsewhere: {} {}\n", node.name, node.op, support.code, support.text);
-    }
-  }
+  const testbench::AcceleratorPart part = testbench::TakeAcceleratorPart(*graph, target->params);
+  for (const auto& [node, op, support] : part.refusals) fmt::print("  {} ({}) elsewhere: {} {}\n", node, op, support.code, support.text);
   const auto start = std::chrono::steady_clock::now();
-  const auto program = hls::CompileRegion(ir::ExtractRegion(*graph, nodes), params, memory);
+  const auto program = hls::CompileRegion(part.region, target->params, target->memory);
   if (!program.ok()) return Fail(program.status());
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  const double peak = params.peak_macs_per_cycle();
+  const double peak = target->params.peak_macs_per_cycle();
   fmt::print("{:44} {:14} {:>10} {:>9} {:>9} {:>6} {:>5} {:>9}\n", "layer", "kind", "MACs", "cycles", "excess", "util", "tiles", "weights");
   for (const hls::ProgramLayer& layer : program->layers) {
     const double ideal = static_cast<double>(layer.macs) / peak;
@@ -82,7 +51,7 @@ int Main(int argc, char** argv) {
   }
   fmt::print("{} of {} nodes, {} layers, {} instructions, {} cycles estimated, utilisation {:.4f}, {} bytes read, {} written, {} tensors of {} bytes "
              "spilled, activation memory {}, weights {} ({} resident), compiled in {:.2f} s\n",
-             nodes.size(), graph->NodeIds().size(), program->layers.size(), program->run.size(), program->cycles_estimated,
+             part.nodes, graph->NodeIds().size(), program->layers.size(), program->run.size(), program->cycles_estimated,
              static_cast<double>(program->macs()) / (static_cast<double>(program->cycles_estimated) * peak), program->dram_bytes_read,
              program->dram_bytes_written, program->plan.spilled_tensors, program->plan.activations_spilled_bytes,
              program->plan.activation_bytes_used, program->plan.weight_words_used, program->plan.weight_words_resident, seconds);
