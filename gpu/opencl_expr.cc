@@ -175,7 +175,9 @@ Code ExprPrinter::Scalar(const Expr& expr) {
     }
     case ExprKind::kVar: {
       auto part = lane_part_names_.find(expr.get());
-      return {part == lane_part_names_.end() ? Name(expr) : part->second, kPrimary};
+      if (part == lane_part_names_.end()) return {Name(expr), kPrimary};
+      // A part of a vector of longs is a long, whatever its range.
+      return IsNarrow(expr) ? Code{"(int)" + part->second, kUnary} : Code{part->second, kPrimary};
     }
     case ExprKind::kLoad: {
       Code code{Element(expr->buffer, expr->operands), kPrimary};

@@ -159,6 +159,18 @@ TestKernel Conversions(ElementType from) {
   return test;
 }
 
+// A table indexed by a scaled sum: a vector of i64 in the range of int, whose lanes are used one by one.
+TensorExpr TableOfSum() {
+  Buffer a("a", kInt8, {6, 10}), b("b", kInt8, {10, 20}), table("table", kInt8, {256}), y("y", kInt8, {6, 20});
+  return Reduce(y, {10}, Combiner::kSum,
+                [&](const Indices& i, const Indices& r) { return Cast(kInt32, a(i[0], r[0])) * Cast(kInt32, b(r[0], i[1])); },
+                [&](Expr sum, const Indices&) {
+                  const Expr scaled = (Cast(kInt64, sum) * 1796139567 + 1073741824) >> 31;
+                  const Expr rounded = (scaled + 4 - Cast(kInt64, scaled < 0)) >> 3;
+                  return table(Clamp(rounded - 29, IntConstant(kInt64, -29), IntConstant(kInt64, 127)) + 128);
+                });
+}
+
 struct TestStage {
   std::string name;
   TensorExpr stage;
@@ -186,6 +198,7 @@ std::vector<TestStage> TestStages() {
   add("max_pool_f32", MaxPoolStage(kFloat32));
   add("quantize", QuantizeStage());
   add("gather", GatherStage());
+  add("table_of_sum", TableOfSum());
   add("transpose", TransposeStage());
   add("reshape", ReshapeStage());
   add("transcendental", Transcendental(), false);

@@ -1,6 +1,6 @@
-// The MLPerf Tiny networks as accelerator programs: what the engine of a preset takes of each becomes one region, in exactly so many
-// cycles. With zynq7020's parameters it runs on the RTL, with edge-soc's on the functional model; both give the reference
-// interpreter's bytes, and the RTL takes the fast model's cycles.
+// The MLPerf Tiny networks as accelerator programs: what the engine of a preset takes of each becomes one region, in
+// exactly so many cycles. With zynq7020's parameters it runs on the RTL, with edge-soc's on the functional model; both
+// give the reference interpreter's bytes, and the RTL takes the fast model's cycles.
 
 #include <gtest/gtest.h>
 
@@ -38,7 +38,8 @@ std::vector<ir::Tensor> RunFunctional(const hls::CompiledProgram& program, const
   return hls::UnpackOutputs(program, dram);
 }
 
-std::vector<ir::Tensor> RunOnRtl(const AcceleratorTarget& target, const hls::CompiledProgram& program, const std::vector<ir::Tensor>& inputs) {
+std::vector<ir::Tensor> RunOnRtl(const AcceleratorTarget& target, const hls::CompiledProgram& program,
+                                 const std::vector<ir::Tensor>& inputs) {
   static const auto* const model = new auto(sim::VerilatedModel::Build(hls::GenerateVerilog(target.params), false, {}));
   EXPECT_TRUE(model->ok()) << model->status();
   std::vector<uint8_t> dram = hls::InitialDram(program);
@@ -64,11 +65,13 @@ void RunModel(const std::string& file, const std::string& preset, int64_t cycles
   ir::Random random(5);
   std::vector<ir::Tensor> inputs;
   for (ir::ValueId value : part.region.inputs()) {
-    inputs.push_back(ir::RandomTensor(random, ir::ElementType::kInt8, part.region.type(value).static_shape(), -128, 127));
+    inputs.push_back(
+        ir::RandomTensor(random, ir::ElementType::kInt8, part.region.type(value).static_shape(), -128, 127));
   }
   const auto expected = ir::Interpret(part.region, inputs);
   ASSERT_TRUE(expected.ok()) << expected.status();
-  const std::vector<ir::Tensor> found = preset == "zynq7020" ? RunOnRtl(target, *program, inputs) : RunFunctional(*program, inputs);
+  const std::vector<ir::Tensor> found =
+      preset == "zynq7020" ? RunOnRtl(target, *program, inputs) : RunFunctional(*program, inputs);
   ASSERT_EQ(found.size(), expected->size());
   for (size_t i = 0; i < found.size(); ++i) EXPECT_TRUE(found[i] == (*expected)[i]) << program->outputs[i].name;
 }
@@ -79,7 +82,8 @@ double EstimatedUtilisation(const ir::Graph& graph, const AcceleratorTarget& tar
   EXPECT_TRUE(program.ok()) << program.status();
   if (!program.ok()) return 0;
   std::printf("%s: %lld cycles estimated\n", graph.name().c_str(), static_cast<long long>(program->cycles_estimated));
-  return static_cast<double>(program->macs()) / (static_cast<double>(program->cycles_estimated) * target.params.peak_macs_per_cycle());
+  return static_cast<double>(program->macs()) /
+         (static_cast<double>(program->cycles_estimated) * target.params.peak_macs_per_cycle());
 }
 
 // Whole, with first convolution, pooling, residuals and the last matrix.
@@ -104,9 +108,12 @@ TEST_P(MlperfTiny, Zynq7020) { RunModel(GetParam().file, "zynq7020", GetParam().
 TEST_P(MlperfTiny, EdgeSoc) { RunModel(GetParam().file, "edge-soc", GetParam().edge_soc_cycles); }
 
 INSTANTIATE_TEST_SUITE_P(Networks, MlperfTiny,
-                         testing::Values(Expected{"Ic", "ic_int8_qdq.onnx", 1, 1}, Expected{"Kws", "kws_int8_qdq.onnx", 1, 1},
-                                         Expected{"Vww", "vww_int8_qdq.onnx", 1, 1}, Expected{"Ad", "ad_int8_qdq.onnx", 1, 1},
-                                         Expected{"IcQop", "ic_int8_qop.onnx", 1, 1}, Expected{"KwsQop", "kws_int8_qop.onnx", 1, 1}),
+                         testing::Values(Expected{"Ic", "ic_int8_qdq.onnx", 37398, 52856},
+                                         Expected{"Kws", "kws_int8_qdq.onnx", 14502, 16588},
+                                         Expected{"Vww", "vww_int8_qdq.onnx", 38301, 42928},
+                                         Expected{"Ad", "ad_int8_qdq.onnx", 1360, 1647},
+                                         Expected{"IcQop", "ic_int8_qop.onnx", 37398, 52856},
+                                         Expected{"KwsQop", "kws_int8_qop.onnx", 14502, 16588}),
                          [](const auto& info) { return info.param.name; });
 
 }  // namespace
