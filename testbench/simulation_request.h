@@ -17,7 +17,7 @@ inline sim::SimulationRequest RequestFor(const hls::CompiledProgram& program, co
   request.memory = memory;
   request.jobs.push_back({static_cast<uint64_t>(program.setup_address), {}, {}});
   request.jobs.push_back({static_cast<uint64_t>(program.run_address), {}, {{0, dram.size()}}});
-  request.max_cycles = 20'000'000;
+  request.max_cycles = 200'000'000;
   return request;
 }
 

@@ -1,19 +1,27 @@
 // Cycles of each layer of a network on a target's accelerator, as the fast model sees them: where a plan loses time, and
-// which nodes the engine refuses.
+// which nodes the engine refuses. With --rtl the program runs on the RTL too, on random inputs: its cycles, and its bytes beside the
+// reference interpreter's.
 //
-//   accelerator_layers MODEL.onnx|resnet50 TARGET.json [DIMENSION=VALUE…]
+//   accelerator_layers MODEL.onnx|resnet50 TARGET.json [--rtl] [DIMENSION=VALUE…]
 
 #include <fmt/format.h>
+
+#include <sys/resource.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cstring>
 
 #include "frontend/onnx_import.h"
+#include "hls/accelerator/accelerator.h"
 #include "hls/compiler.h"
+#include "ir/interpreter.h"
+#include "ir/ops/quant_common.h"
 #include "ir/passes/pass.h"
+#include "sim/verilated_model.h"
 #include "testbench/accelerator_region.h"
 #include "testbench/resnet50.h"
+#include "testbench/simulation_request.h"
 
 namespace heddle {
 namespace {
@@ -23,11 +31,53 @@ int Fail(const absl::Status& status) {
   return 1;
 }
 
+double SecondsSince(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+double PeakMebibytes() {
+  rusage usage{}, children{};
+  getrusage(RUSAGE_SELF, &usage);
+  getrusage(RUSAGE_CHILDREN, &children);
+  return static_cast<double>(std::max(usage.ru_maxrss, children.ru_maxrss)) / 1024;
+}
+
+// 0 where bytes and cycles are as expected.
+int RunOnRtl(const ir::Graph& region, const testbench::AcceleratorTarget& target, const hls::CompiledProgram& program) {
+  ir::Random random(1);
+  std::vector<ir::Tensor> inputs;
+  for (ir::ValueId value : region.inputs()) {
+    inputs.push_back(ir::RandomTensor(random, ir::ElementType::kInt8, region.type(value).static_shape(), -128, 127));
+  }
+  const auto model = sim::VerilatedModel::Build(hls::GenerateVerilog(target.params), false, {});
+  if (!model.ok()) return Fail(model.status());
+  std::vector<uint8_t> dram = hls::InitialDram(program);
+  if (const absl::Status status = hls::PackInputs(program, inputs, dram); !status.ok()) return Fail(status);
+  const auto simulated = model->Run(testbench::RequestFor(program, dram, {target.memory, target.params.beat_bytes()}));
+  if (!simulated.ok()) return Fail(simulated.status());
+  const int64_t cycles = simulated->jobs.at(1).counters.at("cycles_low");
+  fmt::print("RTL: {} cycles ({:+.4f} % against the estimate), simulated in {:.1f} s ({:.0f} cycles/s, set-up included), peak memory {:.0f} MiB\n", cycles,
+             100.0 * static_cast<double>(cycles - program.cycles_estimated) / static_cast<double>(program.cycles_estimated), simulated->seconds,
+             static_cast<double>(simulated->cycles) / simulated->seconds, PeakMebibytes());
+  const auto start = std::chrono::steady_clock::now();
+  const auto expected = ir::Interpret(region, inputs);
+  if (!expected.ok()) return Fail(expected.status());
+  const std::vector<ir::Tensor> found = hls::UnpackOutputs(program, simulated->jobs.at(1).dumps.at(0));
+  int64_t elements = 0;
+  for (const ir::Tensor& tensor : found) elements += tensor.elements();
+  const bool equal = found == *expected;
+  fmt::print("{} bytes of {} outputs {} the reference interpreter's (it took {:.1f} s)\n", elements, found.size(), equal ? "equal" : "DIFFER FROM",
+             SecondsSince(start));
+  return equal && cycles == program.cycles_estimated ? 0 : 1;
+}
+
 int Main(int argc, char** argv) {
   const auto target = testbench::ReadAcceleratorTarget(argv[2]);
   if (!target.ok()) return Fail(target.status());
   frontend::ImportOptions options;
+  bool rtl = false;
   for (int i = 3; i < argc; ++i) {
+    rtl |= std::strcmp(argv[i], "--rtl") == 0;
     const char* equals = std::strchr(argv[i], '=');
     if (equals) options.symbols[std::string(argv[i], equals - argv[i])] = std::atoll(equals + 1);
   }
@@ -40,7 +90,7 @@ int Main(int argc, char** argv) {
   const auto start = std::chrono::steady_clock::now();
   const auto program = hls::CompileRegion(part.region, target->params, target->memory);
   if (!program.ok()) return Fail(program.status());
-  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  const double seconds = SecondsSince(start);
   const double peak = target->params.peak_macs_per_cycle();
   fmt::print("{:44} {:14} {:>10} {:>9} {:>9} {:>6} {:>5} {:>9}\n", "layer", "kind", "MACs", "cycles", "excess", "util", "tiles", "weights");
   for (const hls::ProgramLayer& layer : program->layers) {
@@ -55,7 +105,7 @@ int Main(int argc, char** argv) {
              static_cast<double>(program->macs()) / (static_cast<double>(program->cycles_estimated) * peak), program->dram_bytes_read,
              program->dram_bytes_written, program->plan.spilled_tensors, program->plan.activations_spilled_bytes,
              program->plan.activation_bytes_used, program->plan.weight_words_used, program->plan.weight_words_resident, seconds);
-  return 0;
+  return rtl ? RunOnRtl(part.region, *target, *program) : 0;
 }
 
 }  // namespace
@@ -63,7 +113,7 @@ int Main(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   if (argc < 3) {
-    fmt::print(stderr, "accelerator_layers MODEL.onnx|resnet50 TARGET.json [DIMENSION=VALUE…]\n");
+    fmt::print(stderr, "accelerator_layers MODEL.onnx|resnet50 TARGET.json [--rtl] [DIMENSION=VALUE…]\n");
     return 2;
   }
   return heddle::Main(argc, argv);
