@@ -13,6 +13,7 @@
 #include "driver/exit_codes.h"
 #include "driver/explore.h"
 #include "driver/options.h"
+#include "driver/quantise.h"
 #include "driver/run_directory.h"
 
 namespace heddle::driver {
@@ -77,6 +78,7 @@ class CommandLine {
     app_.footer("Exit status: 0 ok, 1 internal bug, 2 usage, 3 bad or unsupported model, 4 budget missed, 5 numeric mismatch, 6 external tool failed.");
     AddRun();
     AddDirectoryCommands();
+    AddQuantise();
     AddLookCommands();
   }
 
@@ -87,7 +89,8 @@ class CommandLine {
       return app_.exit(error) == 0 ? kExitOk : kExitUsage;
     }
     const absl::Status status = action_();
-    if (!status.ok()) PrintError(std::string(status.message()), options_.talk.color);
+    const ColorMode color = quantise_.model.empty() ? options_.talk.color : quantise_.talk.color;
+    if (!status.ok()) PrintError(std::string(status.message()), color);
     return ExitCodeOf(status);
   }
 
@@ -150,6 +153,26 @@ class CommandLine {
     diff->add_option("--max-slowdown", threshold_percent_, "exit with status 4 where b's latency is more than so many per cent above a's");
   }
 
+  void AddQuantise() {
+    namespace quantise = ir::quantise;
+    CLI::App* command = Command("quantise", "make an int8 model (ONNX, QDQ form) of a float model, and say what it costs in accuracy", [this] { return QuantiseCommand(quantise_); });
+    command->add_option("model", quantise_.model, "a float model: ONNX (.onnx) or textual IR (.ir)")->required();
+    command->add_option("--calibrate", quantise_.calibrate, "samples to choose ranges from: FILE.npz, FILE.npy, NAME=FILE.npy, a folder of such files, or random:SEED; several may be given (default random:0)");
+    command->add_option("--samples", quantise_.most_samples, "use at most so many samples (default all; 16 random ones)")->check(CLI::PositiveNumber);
+    static const std::map<std::string, quantise::Method> methods = {
+        {"minmax", quantise::Method::kMinMax}, {"percentile", quantise::Method::kPercentile}, {"mse", quantise::Method::kMse}};
+    command->add_option("--method", quantise_.calibration.method, "how a tensor's range is chosen: minmax (all values), percentile, or mse (least mean squared error)")
+        ->transform(CLI::CheckedTransformer(methods))->default_str("minmax");
+    command->add_option("--percentile", quantise_.calibration.percentile, "share of the values that the range covers, in per cent, for --method percentile")
+        ->check(CLI::Range(50.0, 100.0))->capture_default_str();
+    command->add_option("--keep-float", quantise_.keep_float, "names of nodes that stay in float")->delimiter(',');
+    command->add_option("--shape", quantise_.shapes, "shape of a graph input with unknown dimensions: NAME=1,3,224,224");
+    command->add_option("-o,--out", quantise_.out, "the model to write")->capture_default_str();
+    command->add_option("--threads", quantise_.threads, "threads of the CPU")->check(CLI::Range(1, 256))->capture_default_str();
+    command->add_flag("--json", quantise_.json, "print the report as JSON");
+    AddTalk(*command, quantise_.talk);
+  }
+
   void AddLookCommands() {
     CLI::App* import = Command("import", "print the model's graph as textual IR", [this] { return ImportCommand(options_, full_); });
     import->add_option("model", options_.model, "an ONNX model (.onnx) or textual IR (.ir)")->required();
@@ -166,6 +189,7 @@ class CommandLine {
   RunOptions options_;
   ExploreOptions explore_;
   Budgets budgets_;
+  QuantiseOptions quantise_;
   std::string directory_, other_, node_, format_ = "text";
   double threshold_percent_ = -1;
   bool full_ = false;

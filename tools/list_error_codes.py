@@ -12,11 +12,11 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 FOLDERS = ["ir", "frontend", "hls", "sim", "cpu_fallback", "gpu", "report", "driver"]
 AREAS = {
     "ACC": ("the accelerator's compiler refuses a node", 3), "ACCEL": ("accelerator parameters of a target file", 2),
-    "BUDGET": ("a limit was exceeded; everything was written", 4), "CPU": ("the CPU device", 3), "EXPORT": ("writing partitioned.onnx", 3),
+    "BUDGET": ("a limit was exceeded; everything was written", 4), "CPU": ("the CPU device", 3), "EXPORT": ("writing ONNX models", 3),
     "GPU": ("the GPU device", 3), "HLS": ("HLS C++ and its C simulation", 3), "IMPORT": ("reading a model", 3), "INPUT": ("inputs of a run", 2),
     "IR": ("the graph", 3), "JIT": ("the CPU compiler", 3), "LOOP": ("loop schedules", 3), "LOOPS": ("loop schedules", 3), "OP": ("a node's verifier", 3),
     "PARTITION": ("the partitioner", 3), "PASS": ("passes", 3), "PROGRAM": ("accelerator programs", 3), "REPORT": ("reading a report", 3),
-    "RUN": ("running a graph", 3), "SIM": ("simulation", 3), "TARGET": ("target files", 2), "TEXT": ("textual IR", 3), "TOOL": ("external programs", 6),
+    "QUANT": ("`heddle quantise`; 1xx, calibration data, has exit status 2", 3), "RUN": ("running a graph", 3), "SIM": ("simulation", 3), "TARGET": ("target files", 2), "TEXT": ("textual IR", 3), "TOOL": ("external programs", 6),
     "TYPE": ("types and shapes", 3), "USAGE": ("the command line", 2), "VERIFY": ("results differ; everything was written", 5),
 }
 CODE = re.compile(r'"(E-([A-Z]+)-\d+)"')

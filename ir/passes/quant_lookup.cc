@@ -15,17 +15,6 @@ namespace {
 
 constexpr size_t kMostNodes = 64;
 
-// Every output element depends on the elements at its own position only.
-bool IsElementwise(const Node& node) {
-  static const std::set<std::string, std::less<>> kOps = {
-      "Abs",  "Acos",      "Acosh",     "Add",  "Asin",    "Asinh",    "Atan",       "Atanh",    "Ceil",     "Celu", "Clip",
-      "Cos",  "Cosh",      "Div",       "Elu",  "Erf",     "Exp",      "Floor",      "Gelu",     "HardSigmoid", "HardSwish",
-      "Identity", "LeakyRelu", "Log",   "Max",  "Mean",    "Min",      "Mish",       "Mul",      "Neg",      "PRelu", "Pow",
-      "Reciprocal", "Relu", "Round",    "Selu", "Shrink",  "Sigmoid",  "Sign",       "Sin",      "Sinh",     "Softplus",
-      "Softsign", "Sqrt",  "Sub",       "Sum",  "Tan",     "Tanh",     "ThresholdedRelu"};
-  return kOps.contains(node.op) && node.outputs.size() == 1;
-}
-
 // The float nodes between one dequantised tensor and a quantiser.
 struct Cone {
   std::optional<QuantisedInput> source;
@@ -109,6 +98,16 @@ std::optional<std::pair<int64_t, int64_t>> ClampOf(const Tensor& table) {
 }
 
 }  // namespace
+
+bool IsElementwise(const Node& node) {
+  static const std::set<std::string, std::less<>> kOps = {
+      "Abs",  "Acos",      "Acosh",     "Add",  "Asin",    "Asinh",    "Atan",       "Atanh",    "Ceil",     "Celu", "Clip",
+      "Cos",  "Cosh",      "Div",       "Elu",  "Erf",     "Exp",      "Floor",      "Gelu",     "HardSigmoid", "HardSwish",
+      "Identity", "LeakyRelu", "Log",   "Max",  "Mean",    "Min",      "Mish",       "Mul",      "Neg",      "PRelu", "Pow",
+      "Reciprocal", "Relu", "Round",    "Selu", "Shrink",  "Sigmoid",  "Sign",       "Sin",      "Sinh",     "Softplus",
+      "Softsign", "Sqrt",  "Sub",       "Sum",  "Tan",     "Tanh",     "ThresholdedRelu"};
+  return kOps.contains(node.op) && node.outputs.size() == 1;
+}
 
 bool MatchLookup(Graph& graph, const OutputQuantiser& q) {
   Cone cone;

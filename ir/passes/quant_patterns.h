@@ -97,6 +97,8 @@ absl::Status MergeClampLookups(Graph& graph);
 std::optional<std::vector<int>> MovementInputs(const Graph& graph, const Node& node);
 // Index of the input that holds the value new elements get, or -1.
 int MovementFillInput(const Node& node);
+// Every output element depends on the elements at its own position only.
+bool IsElementwise(const Node& node);
 
 }  // namespace heddle::ir
 

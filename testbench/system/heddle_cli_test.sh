@@ -2,9 +2,9 @@
 # The command line from outside: the main job on the bundled model, every other command, exit statuses, and what a failed
 # or interrupted run leaves behind.
 #
-# Usage: heddle_cli_test.sh HEDDLE MODEL INPUT
+# Usage: heddle_cli_test.sh HEDDLE MODEL INPUT FLOAT_MODEL
 set -u
-heddle=$(realpath "$1"); model=$(realpath "$2"); input=$(realpath "$3")
+heddle=$(realpath "$1"); model=$(realpath "$2"); input=$(realpath "$3"); float_model=$(realpath "$4")
 work=$(mktemp -d); trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
 failures=0
@@ -72,6 +72,14 @@ mkdir precious; echo keep >precious/file
 check "a foreign folder is not replaced" [ "$(status_of "$heddle" run "$model" --out precious)" = 2 ]
 check "its file is kept" [ -s precious/file ]
 check "a missed budget has its status" [ "$(status_of "$heddle" run "$model" --max-luts 10 --verify none --out small)" = 4 ]
+
+check "quantise" [ "$(status_of "$heddle" quantise "$float_model" --calibrate "$input" --method mse -o int8.onnx)" = 0 ]
+check "quantise says what each layer costs" grep -q "block1/conv_b .*Conv" out.txt
+check "a quantised model runs bit-exact" [ "$(status_of "$heddle" run int8.onnx --target edge-soc --input "$input" --verify plan --out int8_run)" = 0 ]
+check "quantise --json" sh -c '"$0" quantise "$1" --calibrate "$2" --json -q -o json.onnx 2>/dev/null | python3 -c "import json, sys; assert json.load(sys.stdin)[\"layers\"] > 0"' "$heddle" "$float_model" "$input"
+check "a quantised model is not quantised again" [ "$(status_of "$heddle" quantise "$model" -o again.onnx)" = 3 ]
+check "calibration data that is not there is bad usage" [ "$(status_of "$heddle" quantise "$float_model" --calibrate absent.npz -o again.onnx)" = 2 ]
+check "a quantisation that failed leaves no file" [ ! -e again.onnx ]
 
 "$heddle" run "$model" --out interrupted >/dev/null 2>err.txt &
 pid=$!; sleep 0.3; kill -INT $pid; wait $pid; status=$?
