@@ -49,6 +49,7 @@ std::string RunScript(const RunOptions& options) {
   for (const std::string& input : options.inputs) command += " --input " + ShellQuoted(input);
   for (const std::string& shape : options.shapes) command += " --shape " + ShellQuoted(shape);
   if (!options.devices.empty()) command += " --devices " + ShellQuoted(fmt::format("{}", fmt::join(options.devices, ",")));
+  if (!options.skip_passes.empty()) command += " --skip-pass " + ShellQuoted(fmt::format("{}", fmt::join(options.skip_passes, ",")));
   return fmt::format("#!/bin/sh\n# Repeats this run; the folder to write to is the first argument.\nexec {} --out \"${{1:-heddle-out}}\"\n", command);
 }
 
@@ -133,7 +134,7 @@ absl::Status WriteManifest(RunDirectory& directory, const RunOptions& options, c
                            const std::string& log) {
   const ordered_json config = {{"model", options.model}, {"target", target.json}, {"inputs", options.inputs}, {"shapes", options.shapes},
                                {"objective", options.objective}, {"devices", options.devices}, {"threads", options.threads},
-                               {"time_limit_s", options.time_limit_s}, {"waves", options.waves}};
+                               {"time_limit_s", options.time_limit_s}, {"skip_passes", options.skip_passes}, {"waves", options.waves}};
   HEDDLE_RETURN_IF_ERROR(directory.Write("resolved_config.json", config.dump(2) + "\n"));
   HEDDLE_RETURN_IF_ERROR(directory.Write("resolved_target.json", target.json.dump(2) + "\n"));
   HEDDLE_RETURN_IF_ERROR(directory.Write("log.txt", log));

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
@@ -64,6 +65,30 @@ void PrintMoves(const report::Report& a, const report::Report& b) {
   for (const auto& [name, node] : nodes) fmt::print("  - {} ({}) on {}\n", name, node->op, node->device);
 }
 
+double TimeOf(const report::Node& node) {
+  if (node.actual_us) return node.actual_us->value;
+  const auto cost = node.costs_us.find(node.device);
+  return cost == node.costs_us.end() ? 0 : cost->second;
+}
+
+// The nodes of both runs whose own time changed most.
+void PrintSlower(const report::Report& a, const report::Report& b) {
+  std::map<std::string, double> before;
+  for (const report::Node& node : a.nodes) before[node.name] = TimeOf(node);
+  std::vector<std::pair<double, const report::Node*>> changes;
+  for (const report::Node& node : b.nodes) {
+    const auto found = before.find(node.name);
+    const double change = found == before.end() ? 0 : TimeOf(node) - found->second;
+    if (std::abs(change) >= 0.0005) changes.emplace_back(change, &node);
+  }
+  std::stable_sort(changes.begin(), changes.end(), [](const auto& x, const auto& y) { return std::abs(x.first) > std::abs(y.first); });
+  if (!changes.empty()) fmt::print("nodes whose own time changed most ({} in all):\n", changes.size());
+  for (size_t i = 0; i < std::min<size_t>(5, changes.size()); ++i) {
+    fmt::print("  {}: {:.2f} us -> {:.2f} us on {}\n", changes[i].second->name, before[changes[i].second->name], TimeOf(*changes[i].second),
+               changes[i].second->device);
+  }
+}
+
 }  // namespace
 
 absl::Status RunCommand(const RunOptions& options) {
@@ -87,7 +112,7 @@ absl::Status PartitionCommand(const RunOptions& options) {
   HEDDLE_ASSIGN_OR_RETURN(const Target target, LoadTarget(options.target));
   HEDDLE_ASSIGN_OR_RETURN(DeviceSet set, MakeDevices(target, options.devices, options.threads));
   HEDDLE_ASSIGN_OR_RETURN(ir::Graph graph, LoadModel(options.model, options.shapes, false));
-  HEDDLE_RETURN_IF_ERROR(ir::RunDefaultPipeline(graph));
+  HEDDLE_RETURN_IF_ERROR(RunPipeline(graph, options.skip_passes));
   HEDDLE_ASSIGN_OR_RETURN(const PartitionModel model, BuildPartitionModel(graph, set.devices, target, {}));
   ir::partition::SolveOptions solve;
   solve.time_limit_seconds = options.time_limit_s;
@@ -119,6 +144,7 @@ absl::Status SimulateCommand(const std::string& directory, const RunOptions& cha
   options.model = config.value("model", "");
   options.shapes = config.value("shapes", std::vector<std::string>{});
   options.devices = config.value("devices", std::vector<std::string>{});
+  options.skip_passes = config.value("skip_passes", std::vector<std::string>{});
   if (options.inputs.empty()) options.inputs = config.value("inputs", std::vector<std::string>{});
   return RunCommand(options);
 }
@@ -139,6 +165,10 @@ absl::Status CheckCommand(const std::string& directory, const Budgets& budgets) 
 
 absl::Status ExplainCommand(const std::string& directory, const std::string& node) {
   HEDDLE_ASSIGN_OR_RETURN(const report::Report report, LoadReport(directory));
+  if (node.empty()) {
+    Print(report::PrintPlan(report));
+    return absl::OkStatus();
+  }
   HEDDLE_ASSIGN_OR_RETURN(const std::string text, report::PrintNode(report, node));
   Print(text);
   return absl::OkStatus();
@@ -148,6 +178,8 @@ absl::Status DiffCommand(const std::string& a, const std::string& b, double max_
   HEDDLE_ASSIGN_OR_RETURN(const report::Report first, LoadReport(a));
   HEDDLE_ASSIGN_OR_RETURN(const report::Report second, LoadReport(b));
   const double change = first.latency_us.value > 0 ? (second.latency_us.value / first.latency_us.value - 1) * 100 : 0;
+  if (first.heddle_version != second.heddle_version) fmt::print("heddle: {} -> {}\n", first.heddle_version, second.heddle_version);
+  if (first.model.sha256 != second.model.sha256) fmt::print("the models differ: {} -> {}\n", first.model.path, second.model.path);
   fmt::print("latency: {:.1f} us ({}) -> {:.1f} us ({}), {:+.2f} %\n", first.latency_us.value, first.target.name, second.latency_us.value,
              second.target.name, change);
   if (first.accelerator && second.accelerator) {
@@ -159,6 +191,7 @@ absl::Status DiffCommand(const std::string& a, const std::string& b, double max_
   }
   fmt::print("regions: {} -> {}\nnodes that moved:\n", first.partition.regions.size(), second.partition.regions.size());
   PrintMoves(first, second);
+  PrintSlower(first, second);
   if (max_slowdown_percent < 0 || change <= max_slowdown_percent) return absl::OkStatus();
   return ir::UserError("E-BUDGET-002", fmt::format("'{}' is {:.2f} % slower than '{}'; {:.2f} % are allowed", b, change, a, max_slowdown_percent));
 }

@@ -16,7 +16,7 @@ absl::Status PartitionCommand(const RunOptions& options);  // the plan as JSON, 
 absl::Status SimulateCommand(const std::string& directory, const RunOptions& changes);
 absl::Status ReportCommand(const std::string& directory, const std::string& format);
 absl::Status CheckCommand(const std::string& directory, const Budgets& budgets);
-absl::Status ExplainCommand(const std::string& directory, const std::string& node);
+absl::Status ExplainCommand(const std::string& directory, const std::string& node);  // node empty: the plan
 // E-BUDGET-002 where b is slower than a by more than `max_slowdown_percent` (negative: no limit).
 absl::Status DiffCommand(const std::string& a, const std::string& b, double max_slowdown_percent);
 absl::Status ImportCommand(const RunOptions& options, bool full);

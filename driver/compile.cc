@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -113,7 +114,7 @@ class ModelRun {
     passes.after_pass = [&](int index, std::string_view pass, const ir::Graph& graph) {
       talk_.Detail(fmt::format("{:2} {}: {} nodes", index, pass, graph.NodeIds().size()));
     };
-    HEDDLE_RETURN_IF_ERROR(ir::RunDefaultPipeline(graph_, passes));
+    HEDDLE_RETURN_IF_ERROR(RunPipeline(graph_, options_.skip_passes, passes));
     HEDDLE_RETURN_IF_ERROR(ir::Verify(graph_));
     return WritePhase("02-legalised", graph_);
   }
@@ -278,6 +279,17 @@ absl::StatusOr<ir::Graph> LoadModel(const std::string& path, const std::vector<s
     import.shapes[shape.first] = shape.second;
   }
   return frontend::ImportOnnx(path, import);
+}
+
+absl::Status RunPipeline(ir::Graph& graph, const std::vector<std::string>& skip, const ir::RunPassesOptions& passes) {
+  for (const std::string& name : skip) {
+    if (!ir::FindPass(name)) return ir::UserError("E-USAGE-043", fmt::format("no pass is called '{}'", name), "choose among those of `heddle passes`");
+  }
+  std::vector<std::string> steps;
+  for (const ir::PipelineStep& step : ir::DefaultPipeline()) {
+    if (std::find(skip.begin(), skip.end(), step.pass.substr(0, step.pass.find(':'))) == skip.end()) steps.push_back(step.pass);
+  }
+  return ir::RunPasses(graph, steps, passes);
 }
 
 absl::Status RunModel(const RunOptions& options, report::Report& report) { return ModelRun(options, report).Go(); }

@@ -4,6 +4,7 @@
 
 #include "driver/options.h"
 #include "ir/graph.h"
+#include "ir/passes/pass.h"
 #include "report/report.h"
 
 namespace heddle::driver {
@@ -18,6 +19,9 @@ absl::Status RunModel(const RunOptions& options, report::Report& report);
 
 // A model file as a graph: .onnx, or .ir with the constants.bin beside it. `shapes` as in RunOptions.
 absl::StatusOr<ir::Graph> LoadModel(const std::string& path, const std::vector<std::string>& shapes, bool keep_symbolic);
+
+// The default pipeline without the passes named in `skip`. E-USAGE-043 where there is no such pass.
+absl::Status RunPipeline(ir::Graph& graph, const std::vector<std::string>& skip, const ir::RunPassesOptions& passes = {});
 
 }  // namespace heddle::driver
 

@@ -4,11 +4,18 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
+
 #include "ir/check.h"
 #include "ir/region.h"
+#include "report/format.h"
+#include "sim/accelerator_device.h"
 
 namespace heddle::driver {
 namespace {
+
+// Of a verilated accelerator of some hundred lanes on one core; a guess for the progress line alone.
+constexpr double kUsualCyclesPerSecond = 200'000;
 
 absl::StatusOr<std::vector<ir::Tensor>> Collect(const ir::Graph& graph, const std::vector<ir::ValueId>& ids, const NamedTensors& values) {
   std::vector<ir::Tensor> tensors;
@@ -22,6 +29,15 @@ absl::StatusOr<std::vector<ir::Tensor>> Collect(const ir::Graph& graph, const st
     tensors.push_back(it->second);
   }
   return tensors;
+}
+
+// How long a simulation is, so that who waits knows: the RTL's cycles are known before.
+std::string ToSimulate(const CompiledPlanRegion& region) {
+  const auto* accelerator = dynamic_cast<const sim::AcceleratorRegion*>(region.code.get());
+  if (!accelerator) return "";
+  const double cycles = static_cast<double>(accelerator->program().cycles_estimated);
+  return fmt::format(": simulating {} cycles, about {:.0f} s in RTL", report::FormatThousands(accelerator->program().cycles_estimated),
+                     std::ceil(cycles / kUsualCyclesPerSecond));
 }
 
 }  // namespace
@@ -51,7 +67,7 @@ absl::StatusOr<PlanRun> RunPlan(const ir::Graph& graph, std::vector<CompiledPlan
   for (size_t i = 0; i < inputs.size(); ++i) values[graph.value(graph.inputs()[i]).name] = inputs[i];
   PlanRun run;
   for (CompiledPlanRegion& region : plan) {
-    if (progress) progress(region.name);
+    if (progress) progress(region.name + ToSimulate(region));
     HEDDLE_ASSIGN_OR_RETURN(const std::vector<ir::Tensor> arguments, Collect(*region.graph, region.graph->inputs(), values));
     HEDDLE_ASSIGN_OR_RETURN(ir::RunResult result, region.code->Run(arguments));
     HEDDLE_CHECK(result.outputs.size() == region.graph->outputs().size(), "a region gave the wrong number of outputs");

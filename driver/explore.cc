@@ -167,7 +167,7 @@ absl::Status ExploreCommand(const ExploreOptions& options) {
   Talk talk(options.run.talk.verbosity, options.run.talk.color, options.confirm ? 3 : 2);
   talk.Step("import " + options.run.model);
   HEDDLE_ASSIGN_OR_RETURN(ir::Graph graph, LoadModel(options.run.model, options.run.shapes, false));
-  HEDDLE_RETURN_IF_ERROR(ir::RunDefaultPipeline(graph));
+  HEDDLE_RETURN_IF_ERROR(RunPipeline(graph, options.run.skip_passes));
   talk.Step(fmt::format("explore {} combinations for {}", Combinations(exploration.axes).size(), target.name));
   HEDDLE_RETURN_IF_ERROR(SweepAll(options, graph, target, talk, exploration));
   Judge(exploration);

@@ -8,6 +8,7 @@
 #include <map>
 #include <set>
 
+#include "driver/memory_facts.h"
 #include "driver/timeline.h"
 #include "hls/attribution.h"
 #include "hls/resources.h"
@@ -82,6 +83,7 @@ class Filler {
     out.op = node.op;
     out.shape = node.outputs.empty() ? "" : ir::TypeText({graph.type(node.outputs[0]).element, graph.type(node.outputs[0]).static_shape()});
     out.inputs = ProducersOf(graph, node);
+    out.sources = node.source_names;
     const ir::OpWork work = ir::TotalWork(graph, {id});
     out.macs = work.macs;
     out.output_bytes = work.output_bytes;
@@ -183,6 +185,7 @@ class Filler {
       out.cycles_estimated += region->program().cycles_estimated;
       AddLayers(i, region->program(), out);
       AddKnobs(region->program());
+      AddMemoryFacts(region->program(), out);
       if (facts_.run) AddCounters(facts_.run->regions[i], out);
       const auto& device = static_cast<const sim::AcceleratorDevice&>(DeviceOf(facts_.regions[i]));
       if (device.simulated_seconds() > 0) out.simulated_cycles_per_second = static_cast<double>(device.simulated_cycles()) / device.simulated_seconds();
@@ -199,10 +202,11 @@ class Filler {
 
   void AddLayers(size_t index, const hls::CompiledProgram& program, report::Accelerator& out) const {
     const std::vector<ir::LayerCycles>* simulated = facts_.run ? &facts_.run->regions[index].layers : nullptr;
+    const std::vector<int64_t> dram_bytes = DramBytesByLayer(program);
     for (size_t l = 0; l < program.layers.size(); ++l) {
       const hls::ProgramLayer& layer = program.layers[l];
       report::LayerCycles cycles{layer.name, report_.partition.regions[index].name, layer.macs, layer.cycles_estimated, 0,
-                                 hls::CyclesByCause(layer.kinds, layer.macs, program.params)};
+                                 hls::CyclesByCause(layer.kinds, layer.macs, program.params), dram_bytes[l], layer.weight_bytes, layer.weights_resident};
       if (simulated && l < simulated->size()) cycles.cycles_simulated = (*simulated)[l].cycles_simulated;
       out.layers.push_back(std::move(cycles));
     }

@@ -34,6 +34,7 @@ void AddModelOptions(CLI::App& app, RunOptions& options, const std::string& what
   app.add_option("-t,--target", options.target, "target: a preset's name (see `heddle targets`) or a JSON file")->capture_default_str();
   app.add_option("--shape", options.shapes, "shape of a graph input with unknown dimensions: NAME=1,3,224,224");
   app.add_option("--devices", options.devices, "use only these devices of the target (names or kinds), e.g. cpu,accelerator")->delimiter(',');
+  app.add_option("--skip-pass", options.skip_passes, "leave a pass of the pipeline out (see `heddle passes`); several with commas")->delimiter(',');
   app.add_option("--objective", options.objective, "what the partition minimises")->check(CLI::IsMember(objectives))->capture_default_str();
   app.add_option("--time-limit", options.time_limit_s, "seconds for the partitioner; past it, the best plan with its gap")->check(CLI::PositiveNumber)->capture_default_str();
   AddTalk(app, options.talk);
@@ -144,9 +145,9 @@ class CommandLine {
     check->add_option("--max-latency-us", budgets_.max_latency_us, "microseconds of one inference, everything included")->check(CLI::PositiveNumber);
     check->add_option("--max-luts", budgets_.max_luts, "LUTs of the accelerator")->check(CLI::PositiveNumber);
     check->add_flag("--within-bounds", budgets_.within_bounds, "floating-point outputs within their stated bounds pass too");
-    CLI::App* explain = Command("explain", "one node's full story: where it runs, why, and what would move it", [this] { return ExplainCommand(directory_, node_); });
+    CLI::App* explain = Command("explain", "the plan's story, or one node's: where it runs, why, and what would move it", [this] { return ExplainCommand(directory_, node_); });
     explain->add_option("dir", directory_, "run directory")->required();
-    explain->add_option("node", node_, "the node's name")->required();
+    explain->add_option("node", node_, "the node's name; without it, the plan: regions, what cuts them apart, what crosses borders, who is busy");
     CLI::App* diff = Command("diff", "what moved between two runs, and what it changed", [this] { return DiffCommand(directory_, other_, threshold_percent_); });
     diff->add_option("a", directory_, "run directory")->required();
     diff->add_option("b", other_, "run directory")->required();

@@ -41,6 +41,7 @@ struct RunOptions {
   bool time_limit_given = false;  // by the user: placement graphs have a default of their own
   bool contiguous = true;     // placement graphs: devices form a pipeline
   std::vector<std::string> passes;  // of `heddle import`
+  std::vector<std::string> skip_passes;  // names: left out of the default pipeline
   std::string waves;          // "", "all" or "START:END" in cycles
   bool hls = true;            // C simulation of the HLS C++
   bool icarus = false;        // the RTL in Icarus Verilog too

@@ -101,11 +101,36 @@ class Sorter {
     if (order_.nodes.size() == living) return std::move(order_);
     for (size_t i = 0; i < missing.size(); ++i) {
       if (living_[i] && missing[i] > 0) {
-        return ir::UserError("E-IMPORT-032", Describe(graph_.node(static_cast<int>(i))) + " is on a cycle or behind one",
+        const std::vector<int> cycle = CycleBefore(static_cast<int>(i), missing);
+        std::string path;
+        for (const int node : cycle) path += NameOf(node) + " -> ";
+        return ir::UserError("E-IMPORT-032", fmt::format("{} waits for its own result: {}{}", Describe(graph_.node(cycle[0])), path, NameOf(cycle[0])),
                              "export the model again");
       }
     }
     return std::move(order_);
+  }
+
+  std::string NameOf(int node) const {
+    const NodeProto& proto = graph_.node(node);
+    return proto.name().empty() ? fmt::format("{} of '{}'", proto.op_type(), proto.output_size() > 0 ? proto.output(0) : "") : "'" + proto.name() + "'";
+  }
+
+  // The cycle that a node which never became ready stands on or behind, in the order of the data.
+  std::vector<int> CycleBefore(int node, const std::vector<int>& missing) const {
+    std::vector<int> path;
+    while (std::find(path.begin(), path.end(), node) == path.end()) {
+      path.push_back(node);
+      for (const std::string& name : reads_[static_cast<size_t>(node)]) {
+        const auto it = producer_.find(name);
+        if (it == producer_.end() || missing[static_cast<size_t>(it->second)] <= 0) continue;
+        node = it->second;  // one that waits too: there is at least one, or this node would have become ready
+        break;
+      }
+    }
+    path.erase(path.begin(), std::find(path.begin(), path.end(), node));
+    std::reverse(path.begin(), path.end());
+    return path;
   }
 
   const GraphProto& graph_;

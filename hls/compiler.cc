@@ -251,6 +251,28 @@ struct Candidate {
   int64_t cycles = 0;
 };
 
+// What of the memories would do, for a network that they cannot hold: the first doubling of one of them with which there is a
+// plan, as ": activation_bytes 8192 instead of 4096 would do"; "" where no single memory is enough.
+std::string EnoughMemory(const Network& network, const AcceleratorParams& params) {
+  for (const auto& [name, memory] : {std::pair<const char*, int AcceleratorParams::*>{"activation_bytes", &AcceleratorParams::activation_bytes},
+                                     {"weight_words", &AcceleratorParams::weight_words},
+                                     {"parameter_blocks", &AcceleratorParams::parameter_blocks}}) {
+    AcceleratorParams larger = params;
+    for (larger.*memory *= 2; CheckParams(larger).ok(); larger.*memory *= 2) {
+      if (PlanNetwork(network, larger, {}).ok()) return fmt::format(": {} {} instead of {} would do", name, larger.*memory, params.*memory);
+    }
+  }
+  return "";
+}
+
+// The status of a plan that failed, with the memory that would do before the next step.
+absl::Status WithEnoughMemory(const absl::Status& status, const Network& network, const AcceleratorParams& params) {
+  const std::string code = ir::ErrorCode(status), message(status.message());
+  if (code != "E-ACC-012" && code != "E-ACC-013") return status;
+  const size_t end = std::min(message.find('\n'), message.size());
+  return absl::InvalidArgumentError(message.substr(0, end) + EnoughMemory(network, params) + message.substr(end));
+}
+
 // The best plan that is found, by the quick estimate's verdict: pieces for the first and the last layer, doubled as long as that
 // helps; the part of the weight memory for weights that stay; then one decision at a time (hls/plan_search.h).
 absl::StatusOr<Candidate> FindPlan(const Network& network, const AcceleratorParams& params, const MemoryModel& memory) {
@@ -261,7 +283,7 @@ absl::StatusOr<Candidate> FindPlan(const Network& network, const AcceleratorPara
     HEDDLE_ASSIGN_OR_RETURN(candidate.cycles, PlanCycles(network, params, memory, candidate.plan));
     return absl::OkStatus();
   };
-  HEDDLE_RETURN_IF_ERROR(plan(best));
+  if (const absl::Status first = plan(best); !first.ok()) return WithEnoughMemory(first, network, params);
   const auto better = [&](const PlanOptions& options) {
     Candidate candidate;
     candidate.options = options;
@@ -302,7 +324,7 @@ ir::Support SupportsNode(const ir::Graph& graph, const ir::Node& node, const Acc
   const ir::Graph region = ir::ExtractRegion(graph, {node.id});
   const auto network = LowerRegion(region, params);
   absl::Status status = network.status();
-  if (network.ok()) status = PlanNetwork(*network, params, {}).status();
+  if (network.ok()) status = WithEnoughMemory(PlanNetwork(*network, params, {}).status(), *network, params);
   if (status.ok()) return ir::Support::Yes();
   const std::string code = ir::ErrorCode(status), message(status.message());
   return ir::Support::No(code, message.substr(std::min(message.size(), code.size() + 2)));

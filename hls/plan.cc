@@ -64,7 +64,11 @@ class Planner {
   absl::Status Failure(std::string_view code, const Buffer& buffer, const std::string& text) const {
     const std::string layer = buffer.layer >= 0 ? network_.layers[buffer.layer].name
                               : buffer.storage >= 0 ? network_.storages[buffer.storage].name : "";
-    return ir::UserError(code, fmt::format("'{}': {} of the {} do not fit; {}", layer, buffer.size, MemoryName(buffer.memory), text),
+    static constexpr const char* kUnits[] = {"bytes", "tiles", "blocks", "tables"};
+    const int64_t capacities[] = {params_.activation_bytes, params_.weight_words, params_.parameter_blocks, params_.lookup_tables};
+    const auto memory = static_cast<size_t>(buffer.memory);
+    return ir::UserError(code, fmt::format("'{}': {} {} do not fit in the {} of {}{}; {}", layer, buffer.size, kUnits[memory], MemoryName(buffer.memory), capacities[memory],
+                                             buffer.size > capacities[memory] ? "" : " beside what else is there at the time", text),
                          "enlarge that memory in the target file, or run the node on another device");
   }
 

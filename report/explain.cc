@@ -59,6 +59,7 @@ class Story {
   std::string Print() {
     out_ = options_.color ? "\x1b[1m" + Printable(node_.name) + "\x1b[0m\n" : Printable(node_.name) + "\n";
     Line("op", Printable(node_.op) + (node_.fused.empty() ? "" : ", with " + Printable(node_.fused)));
+    if (!node_.sources.empty() && node_.sources != std::vector<std::string>{node_.name}) Line("stands for", Joined(node_.sources));
     if (!node_.shape.empty()) Line("result", Printable(node_.shape) + ", " + FormatBytes(node_.output_bytes));
     Line("work", FormatCount(node_.macs) + " MACs, " + FormatCount(node_.parameters) + " parameters");
     Line("runs on", Printable(node_.device) + (node_.region.empty() ? "" : " in " + Printable(node_.region)));

@@ -7,6 +7,8 @@
 #include <cmath>
 #include <utility>
 
+#include "report/report.h"
+
 namespace heddle::report {
 namespace {
 
@@ -117,6 +119,15 @@ std::string EscapeHtml(const std::string& text) {
     at += std::max<size_t>(length, 1);
   }
   return result;
+}
+
+std::string FormatOnChip(const OnChipMemory& memory) {
+  const bool bytes = memory.unit == "bytes";
+  const auto amount = [&](int64_t value) { return bytes ? FormatBytes(static_cast<double>(value)) : FormatThousands(value); };
+  std::string text = fmt::format("{} of {}{}", amount(memory.used), amount(memory.available), bytes ? "" : " " + Printable(memory.unit));
+  if (memory.available > 0) text += fmt::format(" ({})", FormatPercent(100.0 * static_cast<double>(memory.used) / static_cast<double>(memory.available)));
+  if (memory.resident > 0) text += fmt::format(", {} stay between inferences", amount(memory.resident));
+  return text;
 }
 
 }  // namespace heddle::report

@@ -28,6 +28,10 @@ std::string Shorten(const std::string& name, size_t width);
 // For HTML text and attribute values: & < > " '; control bytes become '?', bytes that are no UTF-8 too.
 std::string EscapeHtml(const std::string& text);
 
+// "31.2 kB of 98.3 kB (31.8 %)", "611 of 1,024 words (59.7 %), 480 stay between inferences".
+struct OnChipMemory;
+std::string FormatOnChip(const OnChipMemory& memory);
+
 }  // namespace heddle::report
 
 #endif  // HEDDLE_REPORT_FORMAT_H_

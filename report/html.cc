@@ -152,9 +152,21 @@ std::string Header(const Report& report) {
          VerdictBadge(report.verdict) + "</p>\n" + Facts(report) + "</header>\n";
 }
 
+// The devices that run something, by colour.
+std::string DeviceLegend(const Report& report) {
+  const std::map<std::string, std::string> classes = DeviceClasses(report);
+  std::string html = "<ul class=\"legend\">";
+  for (const DeviceUse& device : report.devices) {
+    html += fmt::format("<li><span class=\"dot {}\"></span>{} <i>{} node{}</i></li>", classes.at(device.name), EscapeHtml(device.name), device.nodes,
+                        device.nodes == 1 ? "" : "s");
+  }
+  return html + "</ul>";
+}
+
 std::string GraphSection(const Report& report) {
   return "<section><h2>Partitioned network</h2><p class=\"quiet\">Colour is the device; a dashed edge moves between "
-         "devices. Click a node for its story.</p><div class=\"split\"><div class=\"scroll graph\">" +
+         "devices. Click a node for its story.</p>" +
+         DeviceLegend(report) + "<div class=\"split\"><div class=\"scroll graph\">" +
          GraphSvg(report) +
          "</div><aside id=\"details\" aria-live=\"polite\"><p class=\"quiet\">No node chosen.</p></aside></div>"
          "</section>\n";
@@ -166,6 +178,15 @@ std::string TimelineSection(const Report& report) {
   return "<section><h2>Timeline</h2><p class=\"quiet\">One inference. Pale bars are loads, stores and launches; the "
          "percentage is how long a row is busy.</p><div class=\"scroll\">" +
          timeline + "</div></section>\n";
+}
+
+std::string RooflineSection(const Report& report) {
+  const std::string roofline = RooflineSvg(report);
+  if (roofline.empty()) return "";
+  return "<section><h2>Roofline</h2><p class=\"quiet\">One mark for each layer on the accelerator: the ring is the estimate, the disc the "
+         "simulation. On the slope the memory holds a layer back, at the top the lanes; the distance below the roof is idle lanes, "
+         "waiting and start-up (see the table of cycles).</p><div class=\"scroll\">" +
+         roofline + "</div></section>\n";
 }
 
 std::string LayersSection(const Report& report) {
@@ -182,7 +203,7 @@ std::string PrintHtml(const Report& given) {
   Report report = given;
   Summarise(report);
   return Head(report) + Header(report) + "<main>\n" + TimeBar(report) + GraphSection(report) + TimelineSection(report) +
-         LayersSection(report) + DetailTables(report) + kGlossary +
+         RooflineSection(report) + LayersSection(report) + DetailTables(report) + kGlossary +
          "</main>\n<div id=\"tip\" role=\"tooltip\" hidden></div>\n<script type=\"application/json\" id=\"report\">" +
          EmbeddedJson(report) + "</script>\n<script>\n" + kScript + "</script>\n</body>\n</html>\n";
 }

@@ -19,6 +19,9 @@ std::string GraphSvg(const Report& report);
 // Rows of resources over time as SVG; "" where there are no events.
 std::string TimelineSvg(const Report& report);
 
+// The accelerator's layers below its roofs as SVG; "" where it has no layer with MACs.
+std::string RooflineSvg(const Report& report);
+
 // Sections with tables.
 std::string LayersTable(const Report& report);
 std::string DetailTables(const Report& report);

@@ -147,6 +147,10 @@ std::string AcceleratorCard(const Accelerator& a) {
     pairs.push_back({"stalled: " + Words(cause), FormatThousands(cycles) + " cycles"});
   }
   if (!a.knob.empty()) pairs.push_back({"knob worth turning", a.knob});
+  for (const OnChipMemory& memory : a.on_chip) pairs.push_back({"on chip: " + memory.name, FormatOnChip(memory)});
+  if (a.spilled_tensors > 0) {
+    pairs.push_back({"do not fit on chip", fmt::format("{} tensors, {}", FormatThousands(a.spilled_tensors), FormatBytes(static_cast<double>(a.spilled_bytes)))});
+  }
   pairs.push_back({"DRAM read", FormatBytes(a.dram_bytes_read)});
   pairs.push_back({"DRAM written", FormatBytes(a.dram_bytes_written)});
   if (a.simulated_cycles_per_second > 0) {
@@ -214,11 +218,17 @@ std::string CyclesTable(const Accelerator& a) {
   };
   head("layer", false);
   for (const char* title : {"MACs", "cycles", "simulated"}) head(title, true);
+  head("DRAM bytes", true);
+  head("weights", false);
   for (const std::string& cause : causes) head(Words(cause), true);
   html += "</tr></thead><tbody>\n";
+  int64_t dram_bytes = 0;
   for (const LayerCycles& layer : a.layers) {
     html += "<tr>" + Text(layer.name) + Number(layer.macs, FormatCount(layer.macs)) + Number(layer.cycles_estimated, FormatThousands(layer.cycles_estimated)) +
-            (layer.cycles_simulated > 0 ? Number(layer.cycles_simulated, FormatThousands(layer.cycles_simulated)) : Missing());
+            (layer.cycles_simulated > 0 ? Number(layer.cycles_simulated, FormatThousands(layer.cycles_simulated)) : Missing()) +
+            Number(layer.dram_bytes, FormatThousands(layer.dram_bytes)) +
+            Text(layer.weight_bytes == 0 ? "" : FormatBytes(static_cast<double>(layer.weight_bytes)) + (layer.weights_resident ? ", stay on chip" : ", read each time"));
+    dram_bytes += layer.dram_bytes;
     for (const std::string& cause : causes) {
       const auto found = layer.by_cause.find(cause);
       const int64_t cycles = found == layer.by_cause.end() ? 0 : found->second;
@@ -227,7 +237,8 @@ std::string CyclesTable(const Accelerator& a) {
     html += "</tr>\n";
   }
   html += "</tbody><tfoot><tr>" + Text("total") + Number(a.macs, FormatCount(a.macs)) + Number(a.cycles_estimated, FormatThousands(a.cycles_estimated)) +
-          (a.cycles_simulated > 0 ? Number(a.cycles_simulated, FormatThousands(a.cycles_simulated)) : Missing());
+          (a.cycles_simulated > 0 ? Number(a.cycles_simulated, FormatThousands(a.cycles_simulated)) : Missing()) +
+          Number(dram_bytes, FormatThousands(dram_bytes)) + Text("");
   for (const std::string& cause : causes) html += Number(a.cycles_by_cause.at(cause), FormatThousands(a.cycles_by_cause.at(cause)));
   return html + "</tr></tfoot></table>\n";
 }

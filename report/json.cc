@@ -65,6 +65,17 @@ void Visit(F& f, LayerCycles& l) {
   f("cycles_estimated", l.cycles_estimated);
   f("cycles_simulated", l.cycles_simulated);
   f("by_cause", l.by_cause);
+  f("dram_bytes", l.dram_bytes);
+  f("weight_bytes", l.weight_bytes);
+  f("weights_resident", l.weights_resident);
+}
+template <typename F>
+void Visit(F& f, OnChipMemory& m) {
+  f("name", m.name);
+  f("unit", m.unit);
+  f("used", m.used);
+  f("available", m.available);
+  f("resident", m.resident);
 }
 template <typename F>
 void Visit(F& f, Accelerator& a) {
@@ -82,6 +93,10 @@ void Visit(F& f, Accelerator& a) {
   f("cycles_by_cause", a.cycles_by_cause);
   f("layers", a.layers);
   f("knob", a.knob);
+  f("memory_bytes_per_cycle", a.memory_bytes_per_cycle);
+  f("on_chip", a.on_chip);
+  f("spilled_bytes", a.spilled_bytes);
+  f("spilled_tensors", a.spilled_tensors);
 }
 template <typename F>
 void Visit(F& f, Region& r) {
@@ -144,6 +159,7 @@ void Visit(F& f, Node& n) {
   f("region", n.region);
   f("shape", n.shape);
   f("inputs", n.inputs);
+  f("sources", n.sources);
   f("fused", n.fused);
   f("macs", n.macs);
   f("parameters", n.parameters);

@@ -30,6 +30,10 @@ std::string PrintTrace(const Report& report);
 // message names the nearest names.
 absl::StatusOr<std::string> PrintNode(const Report& report, const std::string& node, const TextOptions& options = {});
 
+// The plan's story, for `heddle explain DIR`: regions and what cuts them apart, what crosses the borders and which nodes were
+// added there, everything on one device, who is busy and how much of it at the same time.
+std::string PrintPlan(const Report& report, const TextOptions& options = {});
+
 // Reads what PrintJson wrote. E-REPORT-001 where the text is no report or of another schema version.
 absl::StatusOr<Report> ReadReport(const std::string& json);
 

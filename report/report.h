@@ -76,7 +76,20 @@ struct LayerCycles {
   int64_t cycles_estimated = 0;
   int64_t cycles_simulated = 0;  // 0: not simulated
   std::map<std::string, int64_t> by_cause;
+  int64_t dram_bytes = 0;        // over the memory port in each inference, instructions left out
+  int64_t weight_bytes = 0;      // as they lie in memory
+  bool weights_resident = false; // loaded once after power-up, not in each inference
   bool operator==(const LayerCycles&) const = default;
+};
+
+// One memory on the accelerator's chip, as full as the fullest region makes it.
+struct OnChipMemory {
+  std::string name;  // "activations", "weights", "parameters"
+  std::string unit;  // "bytes", "words" (a tile of weights), "blocks" (one block of output channels)
+  int64_t used = 0;
+  int64_t available = 0;
+  int64_t resident = 0;  // of `used`: stays between inferences
+  bool operator==(const OnChipMemory&) const = default;
 };
 
 struct Accelerator {
@@ -94,6 +107,10 @@ struct Accelerator {
   std::map<std::string, int64_t> cycles_by_cause;  // of the fast model; adds up to cycles_estimated
   std::vector<LayerCycles> layers;                 // in the order of execution
   std::string knob;                                // "8 bytes a cycle instead of 4: 1,200 cycles less"; may be empty
+  double memory_bytes_per_cycle = 0;               // what the main memory gives at most, reads and writes together
+  std::vector<OnChipMemory> on_chip;
+  int64_t spilled_bytes = 0;    // tensors between layers that do not fit on the chip and live in the main memory
+  int64_t spilled_tensors = 0;
   bool operator==(const Accelerator&) const = default;
 };
 
@@ -165,6 +182,7 @@ struct Node {
   std::string region;
   std::string shape;                // of the first output: "i8[1,32,32,16]"; may be empty
   std::vector<std::string> inputs;  // names of the nodes whose results it reads (edges of the drawn graph)
+  std::vector<std::string> sources; // nodes of the model file that it stands for; empty: a pass added it
   std::string fused;                // what else is computed with it: "Relu, Add"; may be empty
   int64_t macs = 0;
   int64_t parameters = 0;

@@ -122,7 +122,11 @@ void FillOutcome(Builder& b) {
                                          {{"multiplying", multiplying},
                                           {"waiting_for_load", waiting},
                                           {"fill_and_drain", node.cycles_estimated - multiplying - waiting}}});
-        for (const auto& [cause, cycles] : r.accelerator->layers.back().by_cause) r.accelerator->cycles_by_cause[cause] += cycles;
+        LayerCycles& layer = r.accelerator->layers.back();
+        layer.weight_bytes = node.parameters;
+        layer.weights_resident = layer.weight_bytes < 5000;
+        layer.dram_bytes = node.output_bytes / 4 + (layer.weights_resident ? 0 : layer.weight_bytes);
+        for (const auto& [cause, cycles] : layer.by_cause) r.accelerator->cycles_by_cause[cause] += cycles;
         r.timeline.push_back({"accelerator.store", "store", node.name, now + 0.7 * us, now + us});
       }
       r.timeline.push_back({row, "compute", node.name, now, now + us});
@@ -169,6 +173,10 @@ Report SampleReport() {
   r.accelerator->simulated_cycles_per_second = 412000;
   r.accelerator->estimated_cycles_per_second = 52000000;
   r.accelerator->knob = "16 bytes a cycle from the main memory instead of 8: 2,310 cycles less (1.9 %)";
+  r.accelerator->memory_bytes_per_cycle = 8;
+  r.accelerator->on_chip = {{"activations", "bytes", 61440, 98304}, {"weights", "words", 611, 1024, 480}, {"parameters", "blocks", 40, 256}};
+  r.accelerator->spilled_bytes = 12544;
+  r.accelerator->spilled_tensors = 2;
   r.resources = Resources{
       31240, 28811, 212, 96.5, 104.2, "modelled", {{"lut", 53200}, {"ff", 106400}, {"dsp", 220}, {"bram36", 140}}};
   r.notes = {"GPU times are of an OpenCL driver on this CPU."};

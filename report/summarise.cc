@@ -62,7 +62,7 @@ void Summarise(Report& report) {
     } else {
       shares.push_back(
           {device.name + ": computing", device.time_us.value,
-           fmt::format("a {} twice as fast: about {} less", device.name, FormatUs(device.time_us.value / 2))});
+           fmt::format("the {} twice as fast: about {} less", device.name, FormatUs(device.time_us.value / 2))});
     }
   }
   if (report.partition.transfer_us > 0) {

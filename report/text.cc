@@ -168,6 +168,21 @@ class Screen {
     Labelled("fast model", text);
   }
 
+  void PrintMemories(const Accelerator& a) {
+    std::string dram = fmt::format("{} read, {} written", FormatBytes(a.dram_bytes_read), FormatBytes(a.dram_bytes_written));
+    if (a.spilled_tensors > 0) {
+      dram += fmt::format("; {} tensor{} ({}) off chip", FormatThousands(a.spilled_tensors), a.spilled_tensors == 1 ? "" : "s",
+                          FormatBytes(static_cast<double>(a.spilled_bytes)));
+    }
+    Labelled("DRAM", dram);
+    std::string on_chip;
+    for (const OnChipMemory& memory : a.on_chip) {
+      if (memory.available <= 0) continue;
+      on_chip += fmt::format("{}{} {}", on_chip.empty() ? "" : ", ", Printable(memory.name), FormatPercent(100.0 * static_cast<double>(memory.used) / static_cast<double>(memory.available)));
+    }
+    if (!on_chip.empty()) Labelled("on chip", on_chip + " full");
+  }
+
   void PrintAccelerator() {
     if (!report_.accelerator || report_.accelerator->macs == 0) return;
     const Accelerator& a = *report_.accelerator;
@@ -184,8 +199,7 @@ class Screen {
     if (const std::string text = Counts(a.cycles_by_cause); !text.empty()) Labelled("cycles go to", text);
     if (const std::string text = Counts(a.stall_cycles); !text.empty()) Labelled("stall cycles", text);
     if (!a.knob.empty()) Labelled("knob", Printable(a.knob));
-    Labelled("DRAM",
-             fmt::format("{} read, {} written", FormatBytes(a.dram_bytes_read), FormatBytes(a.dram_bytes_written)));
+    PrintMemories(a);
     if (a.simulated_cycles_per_second > 0) {
       Labelled("simulation", FormatCount(a.simulated_cycles_per_second) + " cycles a second");
     }
@@ -215,7 +229,8 @@ class Screen {
         p.gap_percent == 0 ? "proven optimal for these costs" : "gap " + FormatPercent(p.gap_percent);
     Labelled("certificate", fmt::format("predicted {}, lower bound {}: {} ({}, {:.3f} s)", FormatUs(p.cost_us),
                                         FormatUs(p.lower_bound_us), claim, p.solver, p.solve_seconds));
-    if (report_.latency_us.value > 0) {
+    const bool ran = std::any_of(p.regions.begin(), p.regions.end(), [](const Region& region) { return region.actual_us.has_value(); });
+    if (ran && report_.latency_us.value > 0) {
       Labelled("prediction",
                fmt::format("{} predicted, {} found ({})", FormatUs(p.cost_us), FormatUs(report_.latency_us.value),
                            FormatDeviation(p.cost_us, report_.latency_us.value)));

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -26,6 +27,7 @@ void TakeTokensOfLoads(hls::CompiledProgram& program) {
 void ExpectReport(const absl::Status& status, const std::string& layer) {
   EXPECT_EQ(ir::ErrorCode(status), "E-SIM-001") << status;
   const std::string message(status.message());
+  std::printf("%s\n", message.c_str());  // docs/report.md quotes it
   const std::vector<std::string> expected = {"no unit moved", "in the run program", "the compute unit holds instruction",
                                              "of layer \"" + layer + "\"), which waits for", "of the load unit and has 0; nothing in the program gives it"};
   for (const std::string& words : expected) {

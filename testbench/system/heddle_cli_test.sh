@@ -33,6 +33,19 @@ check "report" [ "$(status_of "$heddle" report run1 --format json)" = 0 ]
 check "the JSON says bit-exact" grep -q '"bit_exact": true' out.txt
 check "explain" [ "$(status_of "$heddle" explain run1 head/softmax)" = 0 ]
 check "explain of an unknown node is refused" [ "$(status_of "$heddle" explain run1 no/such/node)" != 0 ]
+check "explain without a node tells the plan" [ "$(status_of "$heddle" explain run1)" = 0 ]
+check "it says why the accelerator has not all" grep -q "head/softmax on cpu: cannot run there, E-ACC-001" out.txt
+check "it says who holds up the others" grep -q "accelerator holds up the others" out.txt
+check "a pass can be left out" [ "$(status_of "$heddle" import "$model" --passes default)" = 0 -a \
+  "$(status_of "$heddle" compile "$model" --skip-pass fuse-vertical --out unfused)" = 0 ]
+check "an unknown pass is refused" [ "$(status_of "$heddle" compile "$model" --skip-pass no-such-pass --out x)" = 2 ]
+check "check" [ "$(status_of "$heddle" check run1 --max-cycles 100000 --max-latency-us 10000)" = 0 ]
+check "check of a report alone" [ "$(status_of "$heddle" check run1/report/report.json)" = 0 ]
+check "check of a budget that is missed" [ "$(status_of "$heddle" check run1 --max-cycles 10)" = 4 ]
+check "reproducible runs are byte-identical" sh -c '
+  for run in 1 2; do "$0" run "$1" --reproducible --verify plan --quiet --out same$run >/dev/null || exit 1; done
+  diff -r -x log.txt same1/report same2/report && diff -r same1/sim same2/sim' "$heddle" "$model"
+check "measured costs are not reproducible" [ "$(status_of "$heddle" run "$model" --target this-machine --reproducible --out x)" = 2 ]
 check "diff" [ "$(status_of "$heddle" diff run1 run2)" = 0 ]
 check "compile" [ "$(status_of "$heddle" compile "$model" --target edge-soc --out compiled)" = 0 ]
 check "simulate" [ "$(status_of "$heddle" simulate compiled --input "$input" --out simulated)" = 0 ]

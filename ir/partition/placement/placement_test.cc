@@ -77,6 +77,8 @@ TEST(Read, RefusesHostileGraphsWithACode) {
   Json cycle = Small();
   cycle["edges"].push_back({{"sourceId", 3}, {"destId", 1}, {"cost", 0}});
   EXPECT_EQ(CodeOf(cycle), "E-PARTITION-012");
+  const std::string message(ReadPlacementGraph(cycle.dump()).status().message());
+  EXPECT_NE(message.find("3 -> 1"), std::string::npos) << message;  // the path, wherever it begins
   Json uneven = Small();
   uneven["edges"].push_back({{"sourceId", 1}, {"destId", 3}, {"cost", 7}});
   EXPECT_EQ(CodeOf(uneven), "E-PARTITION-013");

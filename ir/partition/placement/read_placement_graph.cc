@@ -162,6 +162,19 @@ class Reader {
     return absl::OkStatus();
   }
 
+  // The cycle that a node which never became ready stands on or behind, in the order of the data.
+  std::vector<int> CycleBefore(int node, const std::vector<int>& waiting_for) const {
+    std::vector<int> path;
+    while (std::find(path.begin(), path.end(), node) == path.end()) {
+      path.push_back(node);
+      const std::vector<int>& before = graph_.nodes[node].predecessors;
+      node = *std::find_if(before.begin(), before.end(), [&](int other) { return waiting_for[other] > 0; });
+    }
+    path.erase(path.begin(), std::find(path.begin(), path.end(), node));
+    std::reverse(path.begin(), path.end());
+    return path;
+  }
+
   absl::Status CheckAcyclic() const {
     std::vector<int> waiting_for;
     std::vector<int> ready;
@@ -179,9 +192,11 @@ class Reader {
       }
     }
     if (done == graph_.nodes.size()) return absl::OkStatus();
-    const size_t stuck =
-        std::find_if(waiting_for.begin(), waiting_for.end(), [](int n) { return n > 0; }) - waiting_for.begin();
-    return UserError("E-PARTITION-012", fmt::format("node {} waits, by a cycle, for its own result", graph_.nodes[stuck].id));
+    const auto stuck = std::find_if(waiting_for.begin(), waiting_for.end(), [](int n) { return n > 0; });
+    const std::vector<int> cycle = CycleBefore(static_cast<int>(stuck - waiting_for.begin()), waiting_for);
+    std::string path;
+    for (const int node : cycle) path += fmt::format("{} -> ", graph_.nodes[node].id);
+    return UserError("E-PARTITION-012", fmt::format("node {0} waits, by a cycle, for its own result: {1}{0}", graph_.nodes[cycle[0]].id, path));
   }
 
   PlacementGraph graph_;
