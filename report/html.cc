@@ -184,8 +184,9 @@ std::string RooflineSection(const Report& report) {
   const std::string roofline = RooflineSvg(report);
   if (roofline.empty()) return "";
   return "<section><h2>Roofline</h2><p class=\"quiet\">One mark for each layer on the accelerator: the ring is the estimate, the disc the "
-         "simulation. On the slope the memory holds a layer back, at the top the lanes; the distance below the roof is idle lanes, "
-         "waiting and start-up (see the table of cycles).</p><div class=\"scroll\">" +
+         "simulation, the square all layers together. On the slope the memory holds back, at the top the lanes; the distance below the "
+         "roof is idle lanes, waiting and start-up (see the table of cycles). A layer above the slope had its data loaded while the "
+         "layers before it computed.</p><div class=\"scroll\">" +
          roofline + "</div></section>\n";
 }
 

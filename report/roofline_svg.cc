@@ -1,7 +1,8 @@
 // The accelerator's roofline (Williams, Waterman, Patterson, "Roofline", CACM 2009): each layer by the MACs that it does for
-// every byte over the memory port, and by the MACs a cycle that it reached. No point can lie above the roof: on its slope the
-// memory binds, on its flat part the lanes. A ring is the estimate, a disc the simulation. Layers without traffic of their own
-// stand at the right edge, where only the flat roof counts.
+// every byte over the memory port, and by the MACs a cycle that it reached: on the slope the memory binds, on the flat part the
+// lanes. The square is the whole program, which cannot lie above the roof. A single layer can lie above the slope: its data may
+// have come while the layers before it computed, and its cycles count from the end of those. A ring is the estimate, a disc the
+// simulation. Layers without traffic of their own stand at the right edge.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -61,9 +62,20 @@ class Chart {
     std::stable_sort(order.begin(), order.end(), [](const Point* a, const Point* b) { return a->layer->cycles_estimated > b->layer->cycles_estimated; });
     for (const Point* point : order) taken_.push_back({X(point->intensity) - 6, Y(Reached(*point)) - 6, 12, 12});
     taken_.push_back({X(Ridge()), Y(Peak()) - 20, kWidth, 24});  // the flat roof and its name
+    for (double exponent = low_x_; exponent < std::log10(Ridge()); exponent += 0.05) {
+      const double intensity = std::pow(10, exponent);
+      taken_.push_back({X(intensity) - 6, Y(intensity * a_.memory_bytes_per_cycle) - 14, 12, 18});
+    }
+    const Point whole = Whole();
+    if (std::isfinite(whole.intensity)) taken_.push_back({X(whole.intensity) - 7, Y(whole.estimated) - 7, 14, 14});
     std::string names;
     for (const Point* point : order) names += Label(*point);
     for (const Point* point : order) svg += Mark(*point);
+    if (std::isfinite(whole.intensity)) {
+      svg += fmt::format("<rect class=\"whole\" x=\"{:.1f}\" y=\"{:.1f}\" width=\"10\" height=\"10\" data-tip=\"all layers together: {:.3g} MACs a cycle, {:.3g} "
+                         "MACs for each byte\"/>\n",
+                         X(whole.intensity) - 5, Y(whole.estimated) - 5, whole.estimated, whole.intensity);
+    }
     return svg + names + "</svg>\n";
   }
 
@@ -74,6 +86,14 @@ class Chart {
       return x < other.x + other.width && other.x < x + width && y < other.y + other.height && other.y < y + height;
     }
   };
+
+  // All layers as one: bytes of the layers, cycles of the whole program.
+  Point Whole() const {
+    int64_t bytes = 0;
+    for (const LayerCycles& layer : a_.layers) bytes += layer.dram_bytes;
+    const int64_t cycles = a_.cycles_simulated > 0 ? a_.cycles_simulated : a_.cycles_estimated;
+    return {nullptr, bytes > 0 && cycles > 0 && a_.macs > 0 ? static_cast<double>(a_.macs) / static_cast<double>(bytes) : HUGE_VAL, Rate(a_.macs, cycles), 0};
+  }
 
   static double Reached(const Point& point) { return point.simulated > 0 ? point.simulated : point.estimated; }
 
@@ -89,6 +109,11 @@ class Chart {
         high_x = std::max(high_x, point.intensity);
       }
       low_y = std::min(low_y, std::min(point.estimated, Reached(point)));
+    }
+    if (const Point whole = Whole(); std::isfinite(whole.intensity)) {
+      low_x = std::min(low_x, whole.intensity);
+      high_x = std::max(high_x, whole.intensity);
+      low_y = std::min(low_y, whole.estimated);
     }
     low_x_ = static_cast<int>(std::floor(std::log10(low_x)));
     high_x_ = static_cast<int>(std::ceil(std::log10(high_x)));
