@@ -192,7 +192,7 @@ class Chart {
   std::string Label(const Point& point) {
     const std::string name = Shorten(point.layer->name, 24);
     const double width = static_cast<double>(name.size()) * kLetter, x = X(point.intensity), y = Y(Reached(point));
-    for (const auto& [dx, dy] : {std::pair<double, double>{11, 0}, {-11 - width, 0}, {11, 14}, {11, -14}, {-11 - width, 14}, {-11 - width, -14}, {11, 28}, {-11 - width, 28}}) {
+    for (const auto& [dx, dy] : {std::pair<double, double>{11, 0}, {-11 - width, 0}, {11, 14}, {11, -14}, {-11 - width, 14}, {-11 - width, -14}, {11, 28}, {-11 - width, 28}, {-width / 2, -17}, {-width / 2, 17}}) {
       const Box box{x + dx, y + dy - kLabelHeight / 2, width, kLabelHeight};
       const bool free = std::none_of(taken_.begin(), taken_.end(), [&](const Box& other) { return box.Touches(other); });
       if (!free || box.x < kLeft || box.x + box.width > kWidth || box.y + box.height > kHeight - kBottom) continue;
