@@ -10,6 +10,7 @@
 #include <iterator>
 
 #include "frontend/onnx_graph_importer.h"
+#include "frontend/onnx_write.h"
 
 namespace heddle::frontend {
 namespace {
@@ -50,17 +51,7 @@ absl::Status WritePartitionedOnnx(const std::filesystem::path& from, const std::
   std::ifstream in(from, std::ios::binary);
   const std::string bytes{std::istreambuf_iterator<char>(in), {}};
   HEDDLE_ASSIGN_OR_RETURN(const std::string annotated, AnnotateOnnx(bytes, notes));
-  std::filesystem::path temporary = to;
-  temporary += ".tmp";
-  std::ofstream out(temporary, std::ios::binary);
-  out.write(annotated.data(), static_cast<std::streamsize>(annotated.size()));
-  out.close();
-  std::error_code error;
-  if (out) std::filesystem::rename(temporary, to, error);
-  if (!out || error) {
-    return ir::UserError("E-EXPORT-001", fmt::format("'{}' cannot be written", to.string()), "check the folder and the free space");
-  }
-  return absl::OkStatus();
+  return WriteOnnxBytes(annotated, to);
 }
 
 }  // namespace heddle::frontend

@@ -13,6 +13,7 @@
 #include <set>
 
 #include "frontend/onnx_codes.h"
+#include "ir/ops/quant_common.h"
 
 namespace heddle::frontend {
 namespace {
@@ -20,13 +21,6 @@ namespace {
 constexpr int64_t kOldestOpset = 13;
 
 bool IsReduction(const std::string& op) { return op.starts_with("Reduce"); }
-
-// Ops of the IR that ONNX does not have.
-bool IsOwnOp(const std::string& op) {
-  static const std::set<std::string, std::less<>> kOps = {"QConv",        "QMatMul", "QAdd",     "QMul",
-                                                          "QAveragePool", "QLut",    "QSoftmax", "SignFlip"};
-  return kOps.contains(op);
-}
 
 bool HoldsGraph(const ir::Node& node) {
   return std::any_of(node.attributes.begin(), node.attributes.end(), [](const auto& entry) {
@@ -143,7 +137,7 @@ class Writer {
     std::vector<std::string> refused;
     for (ir::NodeId id : order) {
       const ir::Node& node = graph_.node(id);
-      if (IsOwnOp(node.op) || HoldsGraph(node)) refused.push_back(fmt::format("'{}' ({})", node.name, node.op));
+      if (ir::IsOwnOp(node.op) || HoldsGraph(node)) refused.push_back(fmt::format("'{}' ({})", node.name, node.op));
     }
     if (refused.empty()) return absl::OkStatus();
     return ir::UserError("E-EXPORT-002", fmt::format("no ONNX form of: {}", fmt::join(refused, ", ")),

@@ -10,7 +10,6 @@
 #include <nlohmann/json.hpp>
 #include <regex>
 
-#include "hls/functional_model.h"
 #include "hls/random_region.h"
 #include "ir/interpreter.h"
 #include "ir/status.h"
@@ -24,10 +23,8 @@ std::string RunAndCompare(const RandomRegion& region, const CompiledProgram& pro
   if (!expected.ok()) return "interpreter: " + std::string(expected.status().message());
   for (uint64_t interleaving : {0, 1, 2}) {
     std::vector<uint8_t> dram = InitialDram(program);
-    FunctionalModel model(program.params);
-    absl::Status status = model.Run(program.setup, dram, interleaving);
-    if (status.ok()) status = PackInputs(program, region.inputs, dram);
-    if (status.ok()) status = model.Run(program.run, dram, interleaving);
+    absl::Status status = PackInputs(program, region.inputs, dram);
+    if (status.ok()) status = RunFunctional(program, dram, interleaving);
     if (!status.ok()) return std::string(status.message());
     const std::vector<ir::Tensor> found = UnpackOutputs(program, dram);
     for (size_t i = 0; i < found.size(); ++i) {

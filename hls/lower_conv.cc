@@ -223,7 +223,7 @@ absl::Status Lowering::LowerMatMul(const ir::Node& node) {
   }
   const ir::Shape shape = ShapeOf(node.inputs[0]), w_shape = w->shape();
   const int64_t n = w_shape.back(), k = w_shape[w_shape.size() - 2], rows = ir::ElementCount(shape) / k;
-  if (rows > 65535) return Unsupported("E-ACC-011", node, fmt::format("{} rows; expected at most 65535", rows));
+  if (rows > kLargestLoop) return Unsupported("E-ACC-011", node, fmt::format("{} rows; expected at most 65535", rows));
   const View& view = ViewOf(node.inputs[0]);
   const auto dims = GroupAtoms(view.atoms, {rows, k});
   const std::vector<Atom> row_atoms = dims ? MergeAtoms((*dims)[0]) : std::vector<Atom>{};

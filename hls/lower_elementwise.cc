@@ -38,7 +38,7 @@ absl::StatusOr<Layer> Lowering::MakeElementwise(const ir::Node& node, const View
   Box extents;
   std::vector<Atom> atoms;
   if (!DenseCopyOf(view, extents, atoms)) return Unsupported("E-ACC-010", node, "its input is cut unevenly from memory");
-  if (extents[kAxisN] > 65535 || extents[kAxisH] > 65535 || extents[kAxisW] > 65535) {
+  if (std::max({extents[kAxisN], extents[kAxisH], extents[kAxisW]}) > kLargestLoop) {
     return Unsupported("E-ACC-011", node, "a dimension is above 65535");
   }
   View out = NewStorage(output == ir::kNoValue ? node.name + ".copy" : graph_.value(output).name, extents, {});
@@ -46,18 +46,13 @@ absl::StatusOr<Layer> Lowering::MakeElementwise(const ir::Node& node, const View
   const auto refs = AlignViews(out, shape, view, shape);
   if (!refs || !ChannelsMatch(*refs, extents[kAxisC])) return Unsupported("E-ACC-010", node, "its input's elements are not contiguous in memory");
   Layer layer;
-  layer.kind = LayerKind::kElementwise;
-  layer.kind_name = "copy";
   layer.bounded = false;
   layer.batch = extents[kAxisN], layer.out_h = extents[kAxisH], layer.out_w = extents[kAxisW], layer.out_c = extents[kAxisC];
   layer.in_h = layer.out_h, layer.in_w = layer.out_w, layer.in_c = layer.out_c;
-  layer.parts = {{0, layer.out_h, 0, layer.out_w, 0}};
+  PassThrough(layer);
   layer.in = {view.storage, view.offset, (*refs)[kAxisN], (*refs)[kAxisH], (*refs)[kAxisW], {}, {}};
   layer.out.storage = out.storage;
   layer.out.n = {kAxisN, 1}, layer.out.h = {kAxisH, 1}, layer.out.w = {kAxisW, 1};
-  layer.drain_fields.drain = Drain::kPass;
-  layer.drain_fields.clamp_low = -128;
-  layer.drain_fields.clamp_high = 127;
   if (output != ir::kNoValue) views_[output] = out;
   return layer;
 }
@@ -242,18 +237,13 @@ absl::Status Lowering::LowerPad(const ir::Node& node) {
     return Unsupported("E-ACC-010", node, "the engine pads height and width of a rank 4 tensor only");
   }
   Layer layer;
-  layer.kind = LayerKind::kElementwise;
-  layer.kind_name = "copy";
   layer.batch = shape[0], layer.in_c = layer.out_c = shape[1];
   layer.in_h = shape[2], layer.in_w = shape[3], layer.out_h = out_shape[2], layer.out_w = out_shape[3];
   layer.pad_top = pads->at_int(2), layer.pad_left = pads->at_int(3);
   if (std::max({layer.in_h, layer.in_w, layer.out_h, layer.out_w}) > 16384) return Unsupported("E-ACC-011", node, "height or width is above 16384");
   layer.pad_value = value ? static_cast<int32_t>(value->at_int(0)) : 0;
-  layer.parts = {{0, layer.out_h, 0, layer.out_w, 0}};
+  PassThrough(layer);
   HEDDLE_RETURN_IF_ERROR(SetWindowInput(node, ViewOf(node.inputs[0]), shape, layer));
-  layer.drain_fields.drain = Drain::kPass;
-  layer.drain_fields.clamp_low = -128;
-  layer.drain_fields.clamp_high = 127;
   WriteChannelsFirst(node.outputs[0], layer);
   return FinishLayer(node, node.outputs[0], std::move(layer));
 }

@@ -16,8 +16,6 @@
 namespace heddle::hls {
 namespace {
 
-constexpr int64_t kLargestLoop = 65535;
-
 // -zero as a sum of i8 values: none for 0, two for 128.
 std::vector<int64_t> Parts(int64_t negated) {
   if (negated == 0) return {};

@@ -12,9 +12,8 @@
 namespace heddle::hls {
 namespace {
 
-constexpr size_t kLoops = 3;            // batches, rows and columns of one layer
-constexpr int64_t kMostCopies = 64;     // layers for one operand
-constexpr int64_t kLargestLoop = 65535;
+constexpr size_t kLoops = 3;         // batches, rows and columns of one layer
+constexpr int64_t kMostCopies = 64;  // layers for one operand
 
 }  // namespace
 

@@ -98,6 +98,9 @@ class Lowering {
 
   // Everything a layer needs once its fields are complete.
   absl::Status FinishLayer(const ir::Node& node, ir::ValueId output, Layer layer);
+  // Loops are 16 bits wide (hls/isa.h).
+  static constexpr int64_t kLargestLoop = 65535;
+  // A layer whose loops are set copies elements as they are.
   static void PassThrough(Layer& layer);
   View NewStorage(const std::string& name, const Box& extents, const std::vector<int>& order);
   const View& ViewOf(ir::ValueId value) const { return views_.at(value); }

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "hls/functional_model.h"
 #include "hls/tokens.h"
 #include "ir/check.h"
 #include "ir/status.h"
@@ -94,6 +95,12 @@ std::vector<ir::Tensor> UnpackOutputs(const CompiledProgram& program, const std:
     tensors.push_back(std::move(tensor));
   }
   return tensors;
+}
+
+absl::Status RunFunctional(const CompiledProgram& program, std::vector<uint8_t>& dram, uint64_t seed) {
+  FunctionalModel model(program.params);
+  HEDDLE_RETURN_IF_ERROR(model.Run(program.setup, dram, seed));
+  return model.Run(program.run, dram, seed);
 }
 
 std::string ProgramText(const CompiledProgram& program) {

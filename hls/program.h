@@ -91,6 +91,9 @@ std::vector<uint8_t> InitialDram(const CompiledProgram& program);
 absl::Status PackInputs(const CompiledProgram& program, const std::vector<ir::Tensor>& tensors, std::vector<uint8_t>& dram);
 std::vector<ir::Tensor> UnpackOutputs(const CompiledProgram& program, const std::vector<uint8_t>& dram);
 
+// Both programs on the functional model, its errors and its `seed` (hls/functional_model.h); `dram`: with the inputs packed.
+absl::Status RunFunctional(const CompiledProgram& program, std::vector<uint8_t>& dram, uint64_t seed = 0);
+
 // Readable text of both programs: address, layer, instruction; and the places of the tensors.
 std::string ProgramText(const CompiledProgram& program);
 

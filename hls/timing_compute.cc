@@ -21,19 +21,13 @@ int64_t WriteDelayCycles(const AcceleratorParams& params, int64_t interval) {
   return 7 + (params.drain_cycles() - 1) * interval + LaneStages(params);
 }
 
-ComputeTiming::ComputeTiming(const AcceleratorParams& params)
-    : banks_(params),
-      contraction_lanes_(params.contraction_lanes),
-      output_lanes_(params.output_lanes),
-      drain_cycles_(params.drain_cycles()),
-      params_(params),
-      has_elementwise_(params.elementwise) {}
+ComputeTiming::ComputeTiming(const AcceleratorParams& params) : banks_(params), params_(params) {}
 
 void ComputeTiming::Start(const ComputeFields& fields, int64_t cycle) {
   c_ = fields;
   running_ = true;
   emits_ = c_.hold_accumulation == 0;
-  use_b_ = has_elementwise_ && c_.use_b != 0 && emits_;
+  use_b_ = params_.elementwise && c_.use_b != 0 && emits_;
   by_vector_ = c_.reduce == Reduce::kDepthwise || c_.reduce == Reduce::kMax;
   const int64_t b = use_b_ ? 1 : 0;
   if (c_.window) {
@@ -65,7 +59,7 @@ void ComputeTiming::SetRhythm() {
   }) - std::begin(kDrainModes);
   HEDDLE_CHECK(index < static_cast<int64_t>(modes_.size()), "a drain mode that programs may not have");
   std::vector<bool>& conflicts = modes_[static_cast<size_t>(index)];
-  if (conflicts.empty()) conflicts = PixelConflicts(drain_cycles_, mode);
+  if (conflicts.empty()) conflicts = PixelConflicts(params_.drain_cycles(), mode);
   conflicts_ = &conflicts;
   write_delay_ = WriteDelayCycles(params_, GroupIntervalCycles(mode));
   recent_.clear();
@@ -115,7 +109,7 @@ void ComputeTiming::BeginRow() {
 // The group's last step is issued in `cycle`.
 void ComputeTiming::CompleteGroup(int64_t cycle) {
   if (emits_) {
-    const int64_t bytes = last_block_ ? int64_t{c_.last_block_channels} : output_lanes_;
+    const int64_t bytes = last_block_ ? int64_t{c_.last_block_channels} : params_.output_lanes;
     while (!writes_.empty() && writes_.front().cycle < cycle) writes_.pop_front();
     writes_.push_back({cycle + write_delay_, out_row_ + group_ * c_.out_x_step, bytes});
     const bool in_rhythm = recent_.empty() || cycle - recent_.back() == (group_ == 0 ? first_interval_ : next_interval_);
@@ -125,10 +119,6 @@ void ComputeTiming::CompleteGroup(int64_t cycle) {
   last_issue_ = cycle;
   now_ = cycle + 1;
   step_ = 0;
-  EndGroup();
-}
-
-void ComputeTiming::EndGroup() {
   if (++group_ < groups_) return;
   group_ = 0;
   if (++row_ < total_rows_) {
@@ -192,7 +182,7 @@ bool ComputeTiming::AdvanceTo(int64_t cycle) {
 
 BankMask ComputeTiming::Banks() const {
   const bool is_b = use_b_ && IsLastStep();
-  if (is_b) return banks_.Run(b_row_ + group_ * c_.b_x_step, output_lanes_);
+  if (is_b) return banks_.Run(b_row_ + group_ * c_.b_x_step, params_.output_lanes);
   int64_t index = index_row_, address = in_row_, offset = 0;
   if (c_.window) {
     const int64_t column = group_ == 0 ? step_ : int64_t{c_.first_emit} + 1 + (group_ - 1) * c_.emit_stride + step_;
@@ -200,7 +190,7 @@ BankMask ComputeTiming::Banks() const {
   } else {
     const int64_t segment = step_ / c_.passes, pass = step_ % c_.passes;
     const int64_t kernel_row = segment / c_.kernel_columns, kernel_column = segment % c_.kernel_columns;
-    offset = c_.first_x + group_ * c_.x_step + kernel_column * c_.kernel_column_step + pass * contraction_lanes_;
+    offset = c_.first_x + group_ * c_.x_step + kernel_column * c_.kernel_column_step + pass * params_.contraction_lanes;
     index += kernel_row * c_.kernel_row_stride;
     address += kernel_row * c_.kernel_row_step;
   }
@@ -208,7 +198,7 @@ BankMask ComputeTiming::Banks() const {
   const auto inside = [&](int64_t row) { return row >= 0 && row < c_.in_rows; };
   if (!by_vector_) {
     if (!inside(index)) return 0;
-    return banks_.Run(address, c_.reduce == Reduce::kLoad ? output_lanes_ : contraction_lanes_);
+    return banks_.Run(address, c_.reduce == Reduce::kLoad ? params_.output_lanes : params_.contraction_lanes);
   }
   if (offset < 0 || offset >= c_.in_row_bytes) return 0;
   BankMask banks = 0;

@@ -78,13 +78,11 @@ class ComputeTiming {
   // Whether nothing disturbs the rhythm of pixels any more: it keeps its own conflicts away, and no pixel out of rhythm is in the drain.
   bool Settled() const { return regular_ && now_ - disturbed_ > longest(); }
   int64_t longest() const { return static_cast<int64_t>(conflicts_->size()) - 1; }
-  void EndGroup();
   void CompleteGroup(int64_t cycle);
   void SkipGroups(int64_t before);
   void BeginRow();
 
   const BankMap banks_;
-  const int64_t contraction_lanes_, output_lanes_, drain_cycles_;
   std::array<std::vector<bool>, std::size(kDrainModes)> modes_;  // PixelConflicts of each, once it was needed
   const AcceleratorParams& params_;
   const std::vector<bool>* conflicts_ = nullptr;  // of the instruction
@@ -92,7 +90,6 @@ class ComputeTiming {
   int64_t write_delay_ = 0;                       // of the instruction: from a pixel's last step to its write
   bool regular_ = true;
   int64_t disturbed_ = 0;                         // when a pixel was last completed later than the rhythm has it
-  const bool has_elementwise_;
   ComputeFields c_;
   bool running_ = false, emits_ = true, use_b_ = false, by_vector_ = false;
   int64_t first_steps_ = 1, next_steps_ = 1;        // of a row's first group, of the others

@@ -11,7 +11,6 @@
 #include <fstream>
 #include <iterator>
 
-#include "hls/functional_model.h"
 #include "hls/registers.h"
 #include "hls/testbench_source.h"
 #include "ir/status.h"
@@ -75,9 +74,7 @@ absl::StatusOr<std::map<std::string, std::string>> GenerateVerilogTestbench(cons
   std::vector<uint8_t> dram = InitialDram(program);
   HEDDLE_RETURN_IF_ERROR(PackInputs(program, inputs, dram));
   std::vector<uint8_t> after = dram;
-  FunctionalModel model(program.params);
-  HEDDLE_RETURN_IF_ERROR(model.Run(program.setup, after));
-  HEDDLE_RETURN_IF_ERROR(model.Run(program.run, after));
+  HEDDLE_RETURN_IF_ERROR(RunFunctional(program, after));
 
   const int64_t beat_bytes = program.params.beat_bytes();
   std::map<std::string, std::string> files;

@@ -13,7 +13,6 @@
 
 #include "hls/accelerator/accelerator.h"
 #include "hls/driver_c/driver_c.h"
-#include "hls/functional_model.h"
 #include "hls/hls_cpp.h"
 
 namespace heddle::sim {
@@ -102,9 +101,7 @@ AcceleratorRegion::AcceleratorRegion(AcceleratorDevice& device, std::shared_ptr<
 absl::StatusOr<std::vector<ir::Tensor>> AcceleratorRegion::RunFunctional(const std::vector<ir::Tensor>& inputs) const {
   std::vector<uint8_t> dram = hls::InitialDram(program_);
   HEDDLE_RETURN_IF_ERROR(hls::PackInputs(program_, inputs, dram));
-  hls::FunctionalModel model(program_.params);
-  HEDDLE_RETURN_IF_ERROR(model.Run(program_.setup, dram));
-  HEDDLE_RETURN_IF_ERROR(model.Run(program_.run, dram));
+  HEDDLE_RETURN_IF_ERROR(hls::RunFunctional(program_, dram));
   return hls::UnpackOutputs(program_, dram);
 }
 

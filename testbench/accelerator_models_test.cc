@@ -7,9 +7,7 @@
 #include "frontend/onnx_import.h"
 #include "hls/accelerator/accelerator.h"
 #include "hls/compiler.h"
-#include "hls/functional_model.h"
 #include "ir/interpreter.h"
-#include "ir/ops/quant_common.h"
 #include "ir/passes/pass.h"
 #include "sim/verilated_model.h"
 #include "testbench/accelerator_region.h"
@@ -30,10 +28,8 @@ AcceleratorTarget Preset(const std::string& name) {
 
 std::vector<ir::Tensor> RunFunctional(const hls::CompiledProgram& program, const std::vector<ir::Tensor>& inputs) {
   std::vector<uint8_t> dram = hls::InitialDram(program);
-  hls::FunctionalModel model(program.params);
-  absl::Status status = model.Run(program.setup, dram, 1);
-  if (status.ok()) status = hls::PackInputs(program, inputs, dram);
-  if (status.ok()) status = model.Run(program.run, dram, 1);
+  absl::Status status = hls::PackInputs(program, inputs, dram);
+  if (status.ok()) status = hls::RunFunctional(program, dram, 1);
   EXPECT_TRUE(status.ok()) << status;
   return hls::UnpackOutputs(program, dram);
 }
@@ -42,13 +38,12 @@ std::vector<ir::Tensor> RunOnRtl(const AcceleratorTarget& target, const hls::Com
                                  const std::vector<ir::Tensor>& inputs) {
   static const auto* const model = new auto(sim::VerilatedModel::Build(hls::GenerateVerilog(target.params), false, {}));
   EXPECT_TRUE(model->ok()) << model->status();
-  std::vector<uint8_t> dram = hls::InitialDram(program);
-  if (!model->ok() || !hls::PackInputs(program, inputs, dram).ok()) return {};
-  const auto result = (*model)->Run(testbench::RequestFor(program, dram, {target.memory, target.params.beat_bytes()}));
-  EXPECT_TRUE(result.ok()) << result.status();
-  if (!result.ok()) return {};
-  EXPECT_EQ(result->jobs.at(1).counters.at("cycles_low"), program.cycles_estimated);
-  return hls::UnpackOutputs(program, result->jobs.at(1).dumps.at(0));
+  if (!model->ok()) return {};
+  auto run = testbench::RunProgram(**model, program, inputs, {target.memory, target.params.beat_bytes()});
+  EXPECT_TRUE(run.ok()) << run.status();
+  if (!run.ok()) return {};
+  EXPECT_EQ(run->cycles, program.cycles_estimated);
+  return std::move(run->outputs);
 }
 
 void RunModel(const std::string& file, const std::string& preset, int64_t cycles) {
@@ -62,12 +57,7 @@ void RunModel(const std::string& file, const std::string& preset, int64_t cycles
   const auto program = hls::CompileRegion(part.region, target.params, target.memory);
   ASSERT_TRUE(program.ok()) << program.status();
   EXPECT_EQ(program->cycles_estimated, cycles);
-  ir::Random random(5);
-  std::vector<ir::Tensor> inputs;
-  for (ir::ValueId value : part.region.inputs()) {
-    inputs.push_back(
-        ir::RandomTensor(random, ir::ElementType::kInt8, part.region.type(value).static_shape(), -128, 127));
-  }
+  const std::vector<ir::Tensor> inputs = testbench::RandomInputs(part.region, 5);
   const auto expected = ir::Interpret(part.region, inputs);
   ASSERT_TRUE(expected.ok()) << expected.status();
   const std::vector<ir::Tensor> found =

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "hls/compiler.h"
+#include "ir/ops/quant_common.h"
 #include "ir/region.h"
 #include "ir/status.h"
 
@@ -40,6 +41,15 @@ AcceleratorPart TakeAcceleratorPart(const ir::Graph& graph, const hls::Accelerat
   part.nodes = nodes.size();
   part.region = ir::ExtractRegion(graph, nodes);
   return part;
+}
+
+std::vector<ir::Tensor> RandomInputs(const ir::Graph& region, uint64_t seed) {
+  ir::Random random(seed);
+  std::vector<ir::Tensor> inputs;
+  for (ir::ValueId value : region.inputs()) {
+    inputs.push_back(ir::RandomTensor(random, ir::ElementType::kInt8, region.type(value).static_shape(), -128, 127));
+  }
+  return inputs;
 }
 
 }  // namespace heddle::testbench

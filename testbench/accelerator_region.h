@@ -34,6 +34,9 @@ struct AcceleratorPart {
 
 AcceleratorPart TakeAcceleratorPart(const ir::Graph& graph, const hls::AcceleratorParams& params);
 
+// i8 tensors for the region's inputs, of the whole range.
+std::vector<ir::Tensor> RandomInputs(const ir::Graph& region, uint64_t seed);
+
 }  // namespace heddle::testbench
 
 #endif  // HEDDLE_TESTBENCH_ACCELERATOR_REGION_H_

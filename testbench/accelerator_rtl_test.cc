@@ -27,17 +27,13 @@ Comparison RunOnRtl(const sim::VerilatedModel& model, const hls::RandomRegion& r
                     const sim::MemoryConfig& memory) {
   const auto expected = ir::Interpret(region.graph, region.inputs);
   if (!expected.ok()) return {"interpreter: " + std::string(expected.status().message())};
-  std::vector<uint8_t> dram = hls::InitialDram(program);
-  if (const absl::Status status = hls::PackInputs(program, region.inputs, dram); !status.ok()) return {std::string(status.message())};
-  const auto result = model.Run(testbench::RequestFor(program, dram, memory));
-  if (!result.ok()) return {std::string(result.status().message())};
-  const sim::JobResult& job = result->jobs.at(1);
-  const std::vector<ir::Tensor> found = hls::UnpackOutputs(program, job.dumps.at(0));
+  const auto run = testbench::RunProgram(model, program, region.inputs, memory);
+  if (!run.ok()) return {std::string(run.status().message())};
   Comparison comparison;
-  for (size_t i = 0; i < found.size(); ++i) {
-    if (!(found[i] == (*expected)[i])) comparison.problem = "output " + program.outputs[i].name + " differs";
+  for (size_t i = 0; i < run->outputs.size(); ++i) {
+    if (!(run->outputs[i] == (*expected)[i])) comparison.problem = "output " + program.outputs[i].name + " differs";
   }
-  comparison.cycles = job.counters.at("cycles_low");
+  comparison.cycles = run->cycles;
   return comparison;
 }
 

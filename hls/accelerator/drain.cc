@@ -71,7 +71,6 @@ class LaneBuilder {
 
  private:
   Expr F(std::string_view name) { return Field(instruction_, Opcode::kCompute, name); }
-  Expr DrainIs(Drain drain) { return Equal(F("drain"), Const(2, static_cast<int>(drain))); }
   Expr Constant(std::string_view name, int width) { return FieldTo(instruction_, Opcode::kCompute, name, width); }
 
   // Registers `value`, one stage later.
@@ -99,8 +98,8 @@ class LaneBuilder {
   // A value that is passed on is scaled by 1 * 2^0.
   void AddSum() {
     m_.Comment("The sum: accumulator plus bias, or product of two operands plus bias.");
-    is_pass_ = m_.Name("is_pass", DrainIs(Drain::kPass));
-    is_multiply_ = m_.Name("is_multiply", DrainIs(Drain::kMultiply));
+    is_pass_ = m_.Name("is_pass", Equal(F("drain"), Const(2, static_cast<int>(Drain::kPass))));
+    is_multiply_ = m_.Name("is_multiply", DrainMultiplies(instruction_));
     const Expr bias = m_.Name("used_bias", Mux(is_pass_, Zeros(32), bias_));
     const int stage = SumStage(p_);
     if (p_.elementwise) {
@@ -272,7 +271,7 @@ class LaneBuilder {
     const Expr sum = Stage("addition", Slice(low_product_, 0, 31) + Slice(high_product_, 0, 31));
     const Window window = Shift("addition", sum, m_.Name("addition_shift", F("add_shift")), Const(1, 0));
     const Expr plain = Delayed("plain", value_, stage_, stage_ + 4);
-    value_ = Stage("added", Mux(F("add_b"), Clamped("second", window, Constant("add_zero", kWindowBits + 2), "add_low", "add_high"), plain));
+    value_ = Stage("added", Mux(DrainAdds(instruction_), Clamped("second", window, Constant("add_zero", kWindowBits + 2), "add_low", "add_high"), plain));
   }
 
   const AcceleratorParams& p_;

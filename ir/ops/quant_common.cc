@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <set>
 
 #include "ir/check.h"
 
@@ -19,6 +20,11 @@ std::vector<int64_t> IntOrList(const Node& node, const std::string& key) {
 }
 
 }  // namespace
+
+bool IsOwnOp(const std::string& op) {
+  static const std::set<std::string, std::less<>> kOps = {"QConv", "QMatMul", "QAdd", "QMul", "QAveragePool", "QLut", "QSoftmax", "SignFlip"};
+  return kOps.contains(op);
+}
 
 std::string_view RoundingName(Rounding rounding) {
   return rounding == Rounding::kHalfEven ? "half_even" : "doubling_high_mul";

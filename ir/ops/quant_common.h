@@ -14,6 +14,9 @@
 
 namespace heddle::ir {
 
+// Ops of the IR that ONNX does not have.
+bool IsOwnOp(const std::string& op);
+
 // "half_even" or "doubling_high_mul", the values of the attribute `rounding`.
 std::string_view RoundingName(Rounding rounding);
 

@@ -7,6 +7,7 @@
 #include <map>
 #include <numeric>
 
+#include "ir/ops/quant_common.h"
 #include "ir/passes/quant_patterns.h"
 #include "ir/passes/rewrite.h"
 #include "ir/quantise/roles.h"
@@ -16,22 +17,10 @@ namespace heddle::ir::quantise {
 namespace {
 
 bool IsQuantisedOp(const std::string& op) {
-  static const std::set<std::string, std::less<>> kOps = {"QuantizeLinear",
-                                                          "DequantizeLinear",
-                                                          "DynamicQuantizeLinear",
-                                                          "QLinearConv",
-                                                          "QLinearMatMul",
-                                                          "ConvInteger",
-                                                          "MatMulInteger",
-                                                          "QConv",
-                                                          "QMatMul",
-                                                          "QAdd",
-                                                          "QMul",
-                                                          "QAveragePool",
-                                                          "QLut",
-                                                          "QSoftmax",
-                                                          "SignFlip"};
-  return kOps.contains(op);
+  static const std::set<std::string, std::less<>> kOnnxOps = {"QuantizeLinear", "DequantizeLinear", "DynamicQuantizeLinear",
+                                                              "QLinearConv",    "QLinearMatMul",    "ConvInteger",
+                                                              "MatMulInteger"};
+  return IsOwnOp(op) || kOnnxOps.contains(op);
 }
 
 absl::StatusOr<std::set<NodeId>> NodesNamed(const Graph& graph, const std::vector<std::string>& names) {

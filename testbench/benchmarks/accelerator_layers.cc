@@ -16,7 +16,6 @@
 #include "hls/accelerator/accelerator.h"
 #include "hls/compiler.h"
 #include "ir/interpreter.h"
-#include "ir/ops/quant_common.h"
 #include "ir/passes/pass.h"
 #include "sim/verilated_model.h"
 #include "testbench/accelerator_region.h"
@@ -44,31 +43,23 @@ double PeakMebibytes() {
 
 // 0 where bytes and cycles are as expected.
 int RunOnRtl(const ir::Graph& region, const testbench::AcceleratorTarget& target, const hls::CompiledProgram& program) {
-  ir::Random random(1);
-  std::vector<ir::Tensor> inputs;
-  for (ir::ValueId value : region.inputs()) {
-    inputs.push_back(ir::RandomTensor(random, ir::ElementType::kInt8, region.type(value).static_shape(), -128, 127));
-  }
+  const std::vector<ir::Tensor> inputs = testbench::RandomInputs(region, 1);
   const auto model = sim::VerilatedModel::Build(hls::GenerateVerilog(target.params), false, {});
   if (!model.ok()) return Fail(model.status());
-  std::vector<uint8_t> dram = hls::InitialDram(program);
-  if (const absl::Status status = hls::PackInputs(program, inputs, dram); !status.ok()) return Fail(status);
-  const auto simulated = model->Run(testbench::RequestFor(program, dram, {target.memory, target.params.beat_bytes()}));
-  if (!simulated.ok()) return Fail(simulated.status());
-  const int64_t cycles = simulated->jobs.at(1).counters.at("cycles_low");
-  fmt::print("RTL: {} cycles ({:+.4f} % against the estimate), simulated in {:.1f} s ({:.0f} cycles/s, set-up included), peak memory {:.0f} MiB\n", cycles,
-             100.0 * static_cast<double>(cycles - program.cycles_estimated) / static_cast<double>(program.cycles_estimated), simulated->seconds,
-             static_cast<double>(simulated->cycles) / simulated->seconds, PeakMebibytes());
+  const auto run = testbench::RunProgram(*model, program, inputs, {target.memory, target.params.beat_bytes()});
+  if (!run.ok()) return Fail(run.status());
+  fmt::print("RTL: {} cycles ({:+.4f} % against the estimate), simulated in {:.1f} s ({:.0f} cycles/s, set-up included), peak memory {:.0f} MiB\n", run->cycles,
+             100.0 * static_cast<double>(run->cycles - program.cycles_estimated) / static_cast<double>(program.cycles_estimated), run->simulation.seconds,
+             static_cast<double>(run->simulation.cycles) / run->simulation.seconds, PeakMebibytes());
   const auto start = std::chrono::steady_clock::now();
   const auto expected = ir::Interpret(region, inputs);
   if (!expected.ok()) return Fail(expected.status());
-  const std::vector<ir::Tensor> found = hls::UnpackOutputs(program, simulated->jobs.at(1).dumps.at(0));
   int64_t elements = 0;
-  for (const ir::Tensor& tensor : found) elements += tensor.elements();
-  const bool equal = found == *expected;
-  fmt::print("{} bytes of {} outputs {} the reference interpreter's (it took {:.1f} s)\n", elements, found.size(), equal ? "equal" : "DIFFER FROM",
+  for (const ir::Tensor& tensor : run->outputs) elements += tensor.elements();
+  const bool equal = run->outputs == *expected;
+  fmt::print("{} bytes of {} outputs {} the reference interpreter's (it took {:.1f} s)\n", elements, run->outputs.size(), equal ? "equal" : "DIFFER FROM",
              SecondsSince(start));
-  return equal && cycles == program.cycles_estimated ? 0 : 1;
+  return equal && run->cycles == program.cycles_estimated ? 0 : 1;
 }
 
 int Main(int argc, char** argv) {
