@@ -1,13 +1,16 @@
-// A thread of its own waits for the signals: removing a folder is not allowed inside a signal handler.
+// A thread of its own waits for the signals, stops the main thread and removes what that was writing.
 
 #include "driver/run_directory.h"
 
 #include <pthread.h>
+#include <semaphore.h>
 #include <signal.h>
+#include <spawn.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
-#include <chrono>
-#include <cstdio>
+#include <cerrno>
+#include <ctime>
 #include <fstream>
 #include <mutex>
 #include <thread>
@@ -20,28 +23,54 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::mutex open_mutex;
+std::mutex open_mutex;  // held while the folder appears, is renamed or goes
 fs::path& OpenPartial() {
   static fs::path& path = *new fs::path;
   return path;
 }
 
-void SetOpenPartial(const fs::path& path) {
-  std::lock_guard<std::mutex> lock(open_mutex);
-  OpenPartial() = path;
+pthread_t main_thread;
+sem_t main_thread_stopped;
+
+// LLVM, which OpenCL drivers bring along too, has handlers of its own for SIGUSR1 and SIGUSR2.
+int StopSignal() { return SIGRTMIN + 8; }
+
+void StopHere(int) {
+  sem_post(&main_thread_stopped);
+  while (true) pause();
+}
+
+// From here on nothing makes files: workers only compute. The thread may have stopped with any lock in its hands, the
+// allocator's included.
+void StopMainThread() {
+  timespec until;
+  clock_gettime(CLOCK_REALTIME, &until);
+  until.tv_sec += 2;
+  pthread_kill(main_thread, StopSignal());
+  while (sem_timedwait(&main_thread_stopped, &until) != 0 && errno == EINTR) {
+  }
+}
+
+// Allocates nothing.
+bool Remove(const char* path) {
+  const char* arguments[] = {"rm", "-rf", "--", path, nullptr};
+  pid_t pid;
+  if (posix_spawnp(&pid, "rm", nullptr, nullptr, const_cast<char**>(arguments), environ) != 0) return false;
+  int status = 0;
+  while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+  }
+  return access(path, F_OK) != 0;
 }
 
 [[noreturn]] void EndInterrupted() {
-  ir::KillRunningProcesses();
+  ir::EndProcesses();
   std::lock_guard<std::mutex> lock(open_mutex);
-  // The interrupted thread may be writing still: the folder counts as gone when it has stayed away for a while.
-  std::error_code ignored;
-  for (int tries = 0, absent = 0; absent < 3 && tries < 200 && !OpenPartial().empty(); ++tries) {
-    absent = fs::exists(OpenPartial(), ignored) ? 0 : absent + 1;
-    fs::remove_all(OpenPartial(), ignored);
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
-  }
-  std::fputs("\ninterrupted: nothing was left behind\n", stderr);
+  const std::string partial = OpenPartial().string();
+  const std::string removed = "\ninterrupted: nothing was left behind\n";
+  const std::string stays = "\ninterrupted: could not remove " + partial + "\n";
+  StopMainThread();
+  const std::string& message = partial.empty() || Remove(partial.c_str()) ? removed : stays;
+  [[maybe_unused]] const ssize_t ignored = write(STDERR_FILENO, message.data(), message.size());
   _exit(kExitInterrupted);
 }
 
@@ -51,7 +80,12 @@ absl::StatusOr<std::unique_ptr<RunDirectory>> RunDirectory::Create(const fs::pat
   std::error_code error;
   fs::path target = fs::absolute(final_path, error).lexically_normal();
   if (!target.has_filename()) target = target.parent_path();
-  if (fs::exists(target, error)) {
+  const bool exists = fs::exists(target, error);
+  if (error) {
+    return ir::UserError("E-USAGE-011", fmt::format("cannot look at '{}': {}", target.string(), error.message()),
+                         "choose another folder with --out");
+  }
+  if (exists) {
     const bool ours = fs::is_directory(target, error) && (fs::exists(target / "manifest.json", error) || fs::is_empty(target, error));
     if (!ours) {
       return ir::UserError("E-USAGE-010", fmt::format("'{}' exists and is not a run directory of Heddle", target.string()),
@@ -59,19 +93,24 @@ absl::StatusOr<std::unique_ptr<RunDirectory>> RunDirectory::Create(const fs::pat
     }
   }
   const fs::path partial = target.parent_path() / fmt::format("{}.partial-{}", target.filename().string(), getpid());
+  std::unique_lock<std::mutex> lock(open_mutex);
+  const bool there_before = fs::exists(partial, error);
   fs::create_directories(partial, error);
-  if (error || !fs::is_directory(partial)) {
+  if (error || there_before) {
+    if (!error) error = std::make_error_code(std::errc::file_exists);
     return ir::UserError("E-USAGE-011", fmt::format("cannot create '{}': {}", partial.string(), error.message()),
                          "choose a folder that can be written with --out");
   }
-  SetOpenPartial(partial);
+  OpenPartial() = partial;
+  lock.unlock();
   return std::unique_ptr<RunDirectory>(new RunDirectory(target, partial));
 }
 
 RunDirectory::~RunDirectory() {
   std::error_code ignored;
+  std::lock_guard<std::mutex> lock(open_mutex);
   if (!committed_) fs::remove_all(partial_, ignored);
-  SetOpenPartial({});
+  OpenPartial().clear();
 }
 
 absl::Status RunDirectory::Write(const fs::path& relative, const std::string& content) {
@@ -90,7 +129,8 @@ absl::Status RunDirectory::Write(const fs::path& relative, const std::string& co
 absl::Status RunDirectory::Commit() {
   std::error_code error;
   const fs::path old = final_.parent_path() / fmt::format("{}.old-{}", final_.filename().string(), getpid());
-  const bool replaces = fs::exists(final_);
+  std::lock_guard<std::mutex> lock(open_mutex);
+  const bool replaces = fs::exists(final_, error);
   if (replaces) fs::rename(final_, old, error);
   if (!error) fs::rename(partial_, final_, error);
   if (error) {
@@ -102,6 +142,12 @@ absl::Status RunDirectory::Commit() {
 }
 
 void HandleInterrupts() {
+  main_thread = pthread_self();
+  sem_init(&main_thread_stopped, 0, 0);
+  struct sigaction stop = {};
+  stop.sa_handler = StopHere;
+  sigfillset(&stop.sa_mask);
+  sigaction(StopSignal(), &stop, nullptr);
   sigset_t signals;
   sigemptyset(&signals);
   sigaddset(&signals, SIGINT);

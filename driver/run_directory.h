@@ -35,7 +35,8 @@ class RunDirectory {
 };
 
 // From here on SIGINT and SIGTERM end the process with status 130 after killing external programs and removing the
-// partial run directory. Call once, before any thread is started.
+// partial run directory. Call once, in the main
+// thread, before any other is started; the main thread alone makes files.
 void HandleInterrupts();
 
 }  // namespace heddle::driver

@@ -3,6 +3,9 @@
 #include "driver/run_directory.h"
 
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <fstream>
@@ -55,6 +58,13 @@ TEST_F(RunDirectoryTest, AFinishedRunReplacesAnEarlierOne) {
   EXPECT_EQ(Entries(), 1);
 }
 
+TEST_F(RunDirectoryTest, ALinkThatLeadsToItselfIsRefused) {
+  fs::create_symlink("out", root_ / "out");
+  const auto directory = RunDirectory::Create(root_ / "out");
+  ASSERT_FALSE(directory.ok());
+  EXPECT_EQ(ir::ErrorCode(directory.status()), "E-USAGE-011");
+}
+
 TEST_F(RunDirectoryTest, AForeignFolderIsRefused) {
   fs::create_directories(root_ / "out");
   std::ofstream(root_ / "out" / "precious") << "keep";
@@ -62,6 +72,40 @@ TEST_F(RunDirectoryTest, AForeignFolderIsRefused) {
   EXPECT_EQ(ir::ErrorCode(directory.status()), "E-USAGE-010");
   EXPECT_EQ(ExitCodeOf(directory.status()), kExitUsage);
   EXPECT_TRUE(fs::exists(root_ / "out" / "precious"));
+}
+
+// A process that makes folders all the time, by the class and behind its back; interrupted twice at a random moment.
+TEST_F(RunDirectoryTest, AnInterruptedRunLeavesNothing) {
+  for (int round = 0; round < 30; ++round) {
+    int ready[2];
+    ASSERT_EQ(pipe(ready), 0);
+    const pid_t pid = fork();
+    if (pid == 0) {
+      HandleInterrupts();
+      [[maybe_unused]] const ssize_t said = write(ready[1], "r", 1);
+      while (true) {
+        auto directory = RunDirectory::Create(root_ / "out");
+        if (!directory.ok()) _exit(99);
+        for (int sub = 0; sub < 20; ++sub) {
+          std::error_code ignored;
+          fs::create_directories((*directory)->path() / std::to_string(sub), ignored);
+          (void)(*directory)->Write("a/" + std::to_string(sub), std::string(10'000, 'x'));
+        }
+      }
+    }
+    char byte;
+    ASSERT_EQ(read(ready[0], &byte, 1), 1);
+    usleep(500 * round);
+    kill(pid, SIGINT);
+    kill(pid, round % 2 ? SIGINT : SIGTERM);
+    int status = 0;
+    ASSERT_EQ(waitpid(pid, &status, 0), pid);
+    close(ready[0]);
+    close(ready[1]);
+    ASSERT_TRUE(WIFEXITED(status)) << "round " << round;
+    EXPECT_EQ(WEXITSTATUS(status), kExitInterrupted);
+    EXPECT_EQ(Entries(), 0) << "round " << round;
+  }
 }
 
 TEST(ExitCodes, FollowTheAreaOfTheCode) {

@@ -113,8 +113,8 @@ absl::StatusOr<std::string> RunTool(const std::vector<std::string>& argv, const 
   return UserError("E-TOOL-003", fmt::format("'{}' failed with exit status {}:\n{}", argv[0], result.exit_status, tail));
 }
 
-void KillRunningProcesses() {
-  std::lock_guard<std::mutex> lock(running_mutex);
+void EndProcesses() {
+  running_mutex.lock();  // for ever
   for (pid_t pid : Running()) kill(-pid, SIGKILL);
 }
 

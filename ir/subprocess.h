@@ -27,8 +27,9 @@ absl::StatusOr<ProcessResult> RunProcess(const std::vector<std::string>& argv, c
 // As RunProcess, and an exit status other than 0 is E-TOOL-003 with the last lines of the output.
 absl::StatusOr<std::string> RunTool(const std::vector<std::string>& argv, const ProcessOptions& options = {});
 
-// Kills every program that is running; called when the user interrupts.
-void KillRunningProcesses();
+// Kills every program that is running, and lets no further one start: whoever waits for one or asks for one waits until
+// this process ends. Called once, when the user interrupts.
+void EndProcesses();
 
 }  // namespace heddle::ir
 
