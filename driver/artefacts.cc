@@ -50,7 +50,7 @@ std::string RunScript(const RunOptions& options) {
   for (const std::string& shape : options.shapes) command += " --shape " + ShellQuoted(shape);
   if (!options.devices.empty()) command += " --devices " + ShellQuoted(fmt::format("{}", fmt::join(options.devices, ",")));
   if (!options.skip_passes.empty()) command += " --skip-pass " + ShellQuoted(fmt::format("{}", fmt::join(options.skip_passes, ",")));
-  return fmt::format("#!/bin/sh\n# Repeats this run; the folder to write to is the first argument.\nexec {} --out \"${{1:-heddle-out}}\"\n", command);
+  return fmt::format("#!/bin/sh\n# Repeats this run; the folder to write to is the first argument.\nexec {} --out \"${{1:-{}}}\"\n", command, kDefaultOut);
 }
 
 }  // namespace
@@ -133,7 +133,7 @@ absl::Status WritePartitionedModel(RunDirectory& directory, const std::string& m
 absl::Status WriteManifest(RunDirectory& directory, const RunOptions& options, const Target& target, const report::Report& report,
                            const std::string& log) {
   const ordered_json config = {{"model", options.model}, {"target", target.json}, {"inputs", options.inputs}, {"shapes", options.shapes},
-                               {"objective", options.objective}, {"devices", options.devices}, {"threads", options.threads},
+                               {"objective", options.objective}, {"devices", options.devices}, {"threads", options.threads > 0 ? ordered_json(options.threads) : ordered_json()},
                                {"time_limit_s", options.time_limit_s}, {"skip_passes", options.skip_passes}, {"waves", options.waves}};
   HEDDLE_RETURN_IF_ERROR(directory.Write("resolved_config.json", config.dump(2) + "\n"));
   HEDDLE_RETURN_IF_ERROR(directory.Write("resolved_target.json", target.json.dump(2) + "\n"));

@@ -19,7 +19,8 @@ struct DeviceSet {
 };
 
 // Makes the target's devices that `allowed` names (by name or kind; empty: all), in the target's order, the host always
-// among them. A device that is optional and cannot be had is left out with a note. E-USAGE-004 for an unknown name.
+// among them. A device that is optional and cannot be had is left out with a note. `threads` replaces the CPU's number where it
+// is not 0. E-USAGE-004 for an unknown name.
 absl::StatusOr<DeviceSet> MakeDevices(const Target& target, const std::vector<std::string>& allowed, int threads);
 
 // The first CPU: inputs and outputs lie there.

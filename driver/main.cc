@@ -52,7 +52,7 @@ void AddPartitionOptions(CLI::App& app, RunOptions& options) {
 void AddOutputOptions(CLI::App& app, RunOptions& options) {
   app.add_option("-o,--out", options.out, "the run directory")->capture_default_str();
   app.add_flag("--json", options.json, "print report.json instead of the first screen");
-  app.add_option("--threads", options.threads, "threads of the CPU")->check(CLI::Range(1, 256))->capture_default_str();
+  app.add_option("--threads", options.threads, "threads of the CPU (as the target says)")->check(CLI::Range(1, 256));
   app.add_option("--max-luts", options.max_luts, "exit with status 4 where the accelerator needs more LUTs")->check(CLI::PositiveNumber);
   app.add_flag("--strict", options.strict, "exit with status 4 where the target's limits are exceeded");
   app.add_flag("--reproducible", options.reproducible,
@@ -76,7 +76,7 @@ class CommandLine {
   CommandLine() : app_("Heddle: splits a trained network over CPU, GPU and a generated accelerator, proves the parts agree, and reports why.") {
     app_.require_subcommand(1);
     app_.set_help_all_flag("--help-all", "help of all commands");
-    app_.footer("Exit status: 0 ok, 1 internal bug, 2 usage, 3 bad or unsupported model, 4 budget missed, 5 numeric mismatch, 6 external tool failed.");
+    app_.footer("Exit status: 0 ok, 1 internal bug, 2 usage, 3 bad or unsupported model, 4 budget missed, 5 numeric mismatch, 6 external tool failed, 130 interrupted.");
     AddRun();
     AddDirectoryCommands();
     AddQuantise();
@@ -169,7 +169,7 @@ class CommandLine {
     command->add_option("--keep-float", quantise_.keep_float, "names of nodes that stay in float")->delimiter(',');
     command->add_option("--shape", quantise_.shapes, "shape of a graph input with unknown dimensions: NAME=1,3,224,224");
     command->add_option("-o,--out", quantise_.out, "the model to write")->capture_default_str();
-    command->add_option("--threads", quantise_.threads, "threads of the CPU")->check(CLI::Range(1, 256))->capture_default_str();
+    command->add_option("--threads", quantise_.threads, "threads of the CPU (as the target says)")->check(CLI::Range(1, 256));
     command->add_flag("--json", quantise_.json, "print the report as JSON");
     AddTalk(*command, quantise_.talk);
   }
@@ -206,7 +206,8 @@ int main(int argc, char** argv) {
   try {
     status = heddle::driver::CommandLine().Run(argc, argv);
   } catch (const std::bad_alloc&) {
-    heddle::driver::PrintError("E-RUN-002: out of memory\n  next step: use a smaller model or a machine with more memory", heddle::driver::ColorMode::kAuto);
+    const absl::Status none_left = heddle::ir::UserError("E-RUN-002", "out of memory", "use a smaller model or a machine with more memory");
+    heddle::driver::PrintError(std::string(none_left.message()), heddle::driver::ColorMode::kAuto);
     status = heddle::driver::kExitBadModel;
   } catch (const std::exception& error) {
     heddle::driver::PrintError(fmt::format("internal error: {}", error.what()), heddle::driver::ColorMode::kAuto);

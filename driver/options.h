@@ -10,6 +10,8 @@
 
 namespace heddle::driver {
 
+constexpr const char* kDefaultOut = "heddle-out/latest";  // beside the runs that were given a name
+
 struct TalkOptions {
   Verbosity verbosity = Verbosity::kNormal;
   ColorMode color = ColorMode::kAuto;
@@ -26,7 +28,7 @@ struct RunOptions {
   std::string target = "zynq7020";  // preset or path
   std::vector<std::string> inputs;  // FILE.npz | NAME=FILE.npy | random:SEED; none: random:0
   std::vector<std::string> shapes;  // NAME=1,3,224,224
-  std::string out = "heddle-out";
+  std::string out = kDefaultOut;
   std::string objective = "latency";
   std::vector<std::string> devices;  // names or kinds allowed; empty: all of the target
   VerifyMode verify = VerifyMode::kAll;
@@ -36,7 +38,7 @@ struct RunOptions {
   bool json = false;          // report.json on stdout instead of the text report
   bool strict = false;        // exit 4 where the target's limits are missed
   int64_t max_luts = 0;       // 0: the target's limit
-  int threads = 1;            // of the CPU device
+  int threads = 0;            // of the CPU device; 0: as the target says
   double time_limit_s = 10;   // of the partitioner
   bool time_limit_given = false;  // by the user: placement graphs have a default of their own
   bool contiguous = true;     // placement graphs: devices form a pipeline

@@ -20,7 +20,7 @@ struct QuantiseOptions {
   ir::quantise::CalibrationOptions calibration;
   std::vector<std::string> keep_float;  // names of nodes
   std::string out = "quantised.onnx";
-  int threads = 1;
+  int threads = 0;  // 0: as the target says
   bool json = false;
   TalkOptions talk;
 };

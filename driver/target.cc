@@ -6,9 +6,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <set>
-#include <sstream>
 
 #include "driver/presets.h"
 
@@ -17,12 +17,17 @@ namespace {
 
 using nlohmann::json;
 
+constexpr int64_t kMostBytes = 1 << 20;    // of a target file
+constexpr double kMostMicroseconds = 1e9;  // a quarter of an hour: a longer latency is a typing error
+constexpr double kLeastGbPerS = 1e-6, kMostGbPerS = 1e6;
+
 absl::Status Wrong(const std::string& origin, const std::string& what) {
   return ir::UserError("E-TARGET-002", fmt::format("target {}: {}", origin, what), "see docs/targets.md for the schema");
 }
 
 absl::Status CheckKeys(const json& object, const std::set<std::string>& known, const std::string& origin,
                        const std::string& where) {
+  if (!object.is_object()) return Wrong(origin, fmt::format("{} is {}, expected an object", where, object.type_name()));
   for (const auto& [key, value] : object.items()) {
     if (!known.contains(key)) return Wrong(origin, fmt::format("unknown key '{}' in {}", key, where));
   }
@@ -49,10 +54,19 @@ absl::StatusOr<TargetLink> ReadLink(const json& section, const Target& target, c
     const bool known = std::any_of(target.devices.begin(), target.devices.end(), [&](const auto& d) { return d.name == name; });
     if (!known) return Wrong(origin, fmt::format("a link names device '{}', which the target does not have", name));
   }
-  if (!(link.latency_us >= 0) || !(link.gb_per_s > 0)) {
-    return Wrong(origin, fmt::format("link {}–{}: latency_us must be >= 0 and gb_per_s > 0", link.from, link.to));
+  if (!(link.latency_us >= 0 && link.latency_us <= kMostMicroseconds) ||
+      !(link.gb_per_s >= kLeastGbPerS && link.gb_per_s <= kMostGbPerS)) {
+    return Wrong(origin, fmt::format("link {}–{}: latency_us must be 0 to {:g} and gb_per_s {:g} to {:g}, found {:g} and {:g}", link.from,
+                                     link.to, kMostMicroseconds, kLeastGbPerS, kMostGbPerS, link.latency_us, link.gb_per_s));
   }
   return link;
+}
+
+// An absent list is empty.
+absl::StatusOr<json> ReadList(const json& file, const char* key, const std::string& origin) {
+  if (!file.contains(key)) return json::array();
+  if (!file[key].is_array()) return Wrong(origin, fmt::format("'{}' is {}, expected an array", key, file[key].type_name()));
+  return file[key];
 }
 
 absl::Status ReadLimits(const json& file, Target& target, const std::string& origin) {
@@ -74,14 +88,16 @@ absl::StatusOr<Target> ReadTarget(const json& file, const std::string& origin) {
   target.description = file.value("description", "");
   target.json = file;
   std::set<std::string> names;
-  for (const json& section : file.value("devices", json::array())) {
+  HEDDLE_ASSIGN_OR_RETURN(const json devices, ReadList(file, "devices", origin));
+  for (const json& section : devices) {
     HEDDLE_ASSIGN_OR_RETURN(TargetDevice device, ReadDevice(section, origin));
     if (!names.insert(device.name).second) return Wrong(origin, fmt::format("two devices are called '{}'", device.name));
     target.devices.push_back(std::move(device));
   }
   const bool has_cpu = std::any_of(target.devices.begin(), target.devices.end(), [](const auto& d) { return d.kind == "cpu"; });
   if (!has_cpu) return Wrong(origin, "a target needs a CPU: it is the host");
-  for (const json& section : file.value("links", json::array())) {
+  HEDDLE_ASSIGN_OR_RETURN(const json links, ReadList(file, "links", origin));
+  for (const json& section : links) {
     HEDDLE_ASSIGN_OR_RETURN(TargetLink link, ReadLink(section, target, origin));
     target.links.push_back(std::move(link));
   }
@@ -134,9 +150,13 @@ absl::StatusOr<Target> LoadTarget(const std::string& name_or_path) {
     return ir::UserError("E-TARGET-001", fmt::format("no target preset or file is called '{}'", name_or_path),
                          fmt::format("use one of {}, or the path of a target file", fmt::join(PresetNames(), ", ")));
   }
-  std::stringstream text;
-  text << file.rdbuf();
-  return ParseTarget(text.str(), name_or_path);
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(name_or_path, error)) return Wrong(name_or_path, "is not a file");
+  std::string text(kMostBytes + 1, '\0');
+  file.read(text.data(), static_cast<std::streamsize>(text.size()));
+  text.resize(file.gcount());
+  if (text.size() > kMostBytes) return Wrong(name_or_path, fmt::format("has more than {} bytes", kMostBytes));
+  return ParseTarget(text, name_or_path);
 }
 
 }  // namespace heddle::driver

@@ -2,6 +2,7 @@
 
 #include "driver/target.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 namespace heddle::driver {
@@ -33,7 +34,17 @@ TEST(Target, MistakesAreNamed) {
   EXPECT_NE(message(R"({"schema_version":1,"devices":[]})").find("needs a CPU"), std::string::npos);
   EXPECT_NE(message(R"({"schema_version":1,"devices":[{"name":"c","kind":"tpu"}]})").find("tpu"), std::string::npos);
   EXPECT_NE(message(R"({"schema_version":1,"divices":[]})").find("divices"), std::string::npos);
+  EXPECT_NE(message(R"({"schema_version":1,"devices":3})").find("expected an array"), std::string::npos);
+  const auto with = [&](const char* rest) {
+    return message(fmt::format(R"({{"schema_version":1,"devices":[{{"name":"c","kind":"cpu"}},{{"name":"g","kind":"gpu"}}],{}}})", rest).c_str());
+  };
+  EXPECT_NE(with(R"("links":null)").find("expected an array"), std::string::npos);
+  EXPECT_NE(with(R"("limits":[])").find("expected an object"), std::string::npos);
+  EXPECT_NE(with(R"("links":[{"between":["c","g"],"latency_us":1e300,"gb_per_s":1}])").find("latency_us"), std::string::npos);
+  EXPECT_NE(with(R"("links":[{"between":["c","g"],"latency_us":1,"gb_per_s":1e300}])").find("gb_per_s"), std::string::npos);
   EXPECT_EQ(ir::ErrorCode(LoadTarget("no-such-target").status()), "E-TARGET-001");
+  EXPECT_EQ(ir::ErrorCode(LoadTarget(".").status()), "E-TARGET-002");
+  EXPECT_EQ(ir::ErrorCode(LoadTarget("/dev/zero").status()), "E-TARGET-002");
 }
 
 }  // namespace

@@ -21,6 +21,9 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
+constexpr double kMostMicroseconds = 1e9;  // a quarter of an hour: a longer overhead is a typing error
+constexpr double kMostStalls = 0.9;        // a probability: transfers must still end
+
 constexpr const char* kUnitNames[] = {"accelerator.load", "accelerator.compute", "accelerator.store"};
 
 absl::Status WriteFile(const fs::path& path, const void* data, size_t size) {
@@ -90,6 +93,15 @@ std::vector<ir::LayerCycles> LayersOf(const hls::CompiledProgram& program, const
     layers.push_back({layer.name, layer.macs, layer.cycles_estimated, cycles[i]});
   }
   return layers;
+}
+
+// An absent number is 0.
+absl::StatusOr<double> NumberWithin(const json& section, const char* key, double most) {
+  const json value = section.value(key, json(0.0));
+  if (!value.is_number() || !(value.get<double>() >= 0 && value.get<double>() <= most)) {
+    return ir::UserError("E-TARGET-004", fmt::format("{} of an accelerator: expected 0 to {:g}, found {}", key, most, value.dump()));
+  }
+  return value.get<double>();
 }
 
 }  // namespace
@@ -288,12 +300,12 @@ absl::StatusOr<std::unique_ptr<AcceleratorDevice>> MakeAcceleratorDevice(const j
   try {
     auto device = std::make_unique<AcceleratorDevice>();
     device->name_ = section.at("name");
-    device->launch_overhead_us_ = section.value("launch_overhead_us", 0.0);
+    HEDDLE_ASSIGN_OR_RETURN(device->launch_overhead_us_, NumberWithin(section, "launch_overhead_us", kMostMicroseconds));
     HEDDLE_ASSIGN_OR_RETURN(device->params_, hls::ParamsFromJson(section.value("parameters", json::object())));
     const json memory = section.value("memory", json::object());
     HEDDLE_ASSIGN_OR_RETURN(static_cast<hls::MemoryModel&>(device->memory_), hls::MemoryModelFromJson(memory));
     device->memory_.beat_bytes = device->params_.beat_bytes();
-    device->memory_.stall_probability = memory.value("stall_probability", 0.0);
+    HEDDLE_ASSIGN_OR_RETURN(device->memory_.stall_probability, NumberWithin(memory, "stall_probability", kMostStalls));
     device->memory_.seed = memory.value("seed", uint64_t{1});
     return device;
   } catch (const json::exception& error) {

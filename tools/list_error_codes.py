@@ -15,8 +15,8 @@ AREAS = {
     "BUDGET": ("a limit was exceeded; everything was written", 4), "CPU": ("the CPU device", 3), "EXPORT": ("writing ONNX models", 3),
     "GPU": ("the GPU device", 3), "HLS": ("HLS C++ and its C simulation", 3), "IMPORT": ("reading a model", 3), "INPUT": ("inputs of a run", 2),
     "IR": ("the graph", 3), "JIT": ("the CPU compiler", 3), "LOOP": ("loop schedules", 3), "LOOPS": ("loop schedules", 3), "OP": ("a node's verifier", 3),
-    "PARTITION": ("the partitioner", 3), "PASS": ("passes", 3), "PROGRAM": ("accelerator programs", 3), "REPORT": ("reading a report", 3),
-    "QUANT": ("`heddle quantise`; 1xx, calibration data, has exit status 2", 3), "RUN": ("running a graph", 3), "SIM": ("simulation", 3), "TARGET": ("target files", 2), "TEXT": ("textual IR", 3), "TOOL": ("external programs", 6),
+    "OUTPUT": ("writing files", 3), "PARTITION": ("the partitioner", 3), "PASS": ("passes", 3), "PROGRAM": ("accelerator programs", 3), "REPORT": ("reading a report", 3),
+    "QUANT": ("`heddle quantise`; 1xx, calibration data, has exit status 2", 3), "RUN": ("running a graph", 3), "SCHED": ("loop schedules", 3), "SIM": ("simulation", 3), "TARGET": ("target files", 2), "TEXT": ("textual IR", 3), "TOOL": ("external programs", 6),
     "TYPE": ("types and shapes", 3), "USAGE": ("the command line", 2), "VERIFY": ("results differ; everything was written", 5),
 }
 CODE = re.compile(r'"(E-([A-Z]+)-\d+)"')
