@@ -77,6 +77,12 @@ double AdditiveUs(const Problem& problem, const std::vector<int>& device_of) {
   for (size_t device = 0; device < used.size(); ++device) {
     if (problem.devices[device].capacity && used[device] > *problem.devices[device].capacity) return kNever;
   }
+  double area = 0;
+  for (size_t device = 0; device < used.size(); ++device) {
+    const bool in_use = std::find(device_of.begin(), device_of.end(), static_cast<int>(device)) != device_of.end();
+    if (in_use && static_cast<int>(device) != problem.host) area += problem.devices[device].area;
+  }
+  if (problem.max_area && area > *problem.max_area) return kNever;
   for (const Tensor& tensor : problem.tensors) {
     const int from = tensor.producer < 0 ? problem.host : device_of[tensor.producer];
     for (int to = 0; to < static_cast<int>(problem.devices.size()); ++to) {

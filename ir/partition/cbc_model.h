@@ -14,6 +14,7 @@ class CbcModel {
   // Returns the column's index. Columns are in [0, upper].
   int AddBinary(double objective);
   int AddContinuous(double objective, double upper);
+  int columns() const { return static_cast<int>(objective_.size()); }
   // Terms of one column are added up.
   void AddRow(std::vector<Term> terms, double lower, double upper);
   void Fix(int column, double value);

@@ -8,6 +8,9 @@
 // without any big constant; k[v,d] does the same for region limits. That bound is exact unless two paths want to
 // interleave their devices in opposite order. Where it is not, the smallest set K of placed nodes that already forces
 // the true overhead R is cut off, theta >= R * (1 - number of nodes of K that moved), and the programme solved again.
+//
+// Throughput: the objective is theta itself, at least each device's load and each link's; a device's launches are counted
+// by r[d] >= k[v,d]. Conflicts are cut off in the same way.
 #include "ir/partition/integer_programme.h"
 
 #include <algorithm>
@@ -19,6 +22,7 @@
 #include "ir/partition/cbc_model.h"
 #include "ir/partition/evaluate.h"
 #include "ir/partition/launch_order.h"
+#include "ir/partition/tasks.h"
 
 namespace heddle::ir::partition {
 namespace {
@@ -31,10 +35,16 @@ class Programme {
       : problem_(problem),
         adjacency_(adjacency),
         clusters_(clusters),
-        devices_(static_cast<int>(problem.devices.size())) {
+        devices_(static_cast<int>(problem.devices.size())),
+        throughput_(problem.objective == Objective::kThroughput),
+        loads_(ResourceCount(problem)) {
     AddPlacement();
     for (size_t tensor = 0; tensor < problem.tensors.size(); ++tensor) AddTransfers(problem.tensors[tensor]);
-    if (LaunchesMatter(problem)) AddLaunches();
+    if (throughput_) {
+      AddLoads();
+    } else if (LaunchesMatter(problem)) {
+      AddLaunches();
+    }
   }
 
   Bounded Solve(const std::optional<Heuristic>& start, double time_limit_seconds) {
@@ -52,7 +62,7 @@ class Programme {
         result.infeasible = !result.best;
         return result;
       }
-      result.lower_bound_us = std::max(result.lower_bound_us, solution.bound);
+      result.lower_bound = std::max(result.lower_bound, solution.bound);
       if (solution.values.empty()) return result;
       const bool cut_added = Learn(solution, result);
       if (result.best && IsClosed(result)) return result;
@@ -62,7 +72,7 @@ class Programme {
 
  private:
   static bool IsClosed(const Bounded& result) {
-    return result.best->cost_us - result.lower_bound_us <= 1e-7 * std::max(1.0, result.best->cost_us);
+    return result.best->evaluation.cost - result.lower_bound <= 1e-7 * std::max(1.0, result.best->evaluation.cost);
   }
 
   void AddPlacement() {
@@ -71,7 +81,7 @@ class Programme {
       std::vector<CbcModel::Term> one;
       for (int device = 0; device < devices_; ++device) {
         const std::optional<double> cost_us = clusters_.CostUs(problem_, cluster, device);
-        x_[cluster][device] = model_.AddBinary(cost_us.value_or(0));
+        x_[cluster][device] = model_.AddBinary(AddLoad(device, cost_us.value_or(0)));
         if (!cost_us) model_.Fix(x_[cluster][device], 0);
         one.emplace_back(x_[cluster][device], 1);
       }
@@ -85,6 +95,13 @@ class Programme {
       }
       model_.AddRow(std::move(sizes), -kInfinity, *problem_.devices[device].capacity);
     }
+  }
+
+  // The objective's coefficient of the next column, which keeps `resource` busy for so long.
+  double AddLoad(int resource, double us) {
+    if (!throughput_) return us;
+    loads_[resource].emplace_back(model_.columns(), us);
+    return 0;
   }
 
   int X(int node, int device) const { return x_[clusters_.cluster_of[node]][device]; }
@@ -107,7 +124,7 @@ class Programme {
       std::vector<CbcModel::Term> arrivals = {{x_[producer][to], 1}};
       for (int from = 0; from < devices_; ++from) {
         if (from == to) continue;
-        const int w = model_.AddContinuous(problem_.links[from][to].TransferUs(tensor.bytes), 1);
+        const int w = AddTransfer(tensor, from, to);
         model_.AddRow({{w, 1}, {x_[producer][from], -1}}, -kInfinity, 0);
         arrivals.emplace_back(w, 1);
       }
@@ -120,9 +137,14 @@ class Programme {
     }
   }
 
+  int AddTransfer(const Tensor& tensor, int from, int to) {
+    const double us = problem_.links[from][to].TransferUs(tensor.bytes);
+    return model_.AddContinuous(AddLoad(ResourceOfLink(problem_, from, to), us), 1);
+  }
+
   void AddHostInput(const Tensor& tensor, const std::vector<int>& readers, int to) {
     if (to == problem_.host) return;
-    const int w = model_.AddContinuous(problem_.links[problem_.host][to].TransferUs(tensor.bytes), 1);
+    const int w = AddTransfer(tensor, problem_.host, to);
     for (int reader : readers) model_.AddRow({{w, 1}, {x_[reader][to], -1}}, 0, kInfinity);
   }
 
@@ -136,26 +158,60 @@ class Programme {
       used_us.emplace_back(used, -problem_.devices[device].launch_us);
     }
     model_.AddRow(std::move(used_us), 0, kInfinity);
+    for (size_t node = 0; node < problem_.nodes.size(); ++node) overhead_.push_back(model_.AddContinuous(0, kInfinity));
+    AddEntryColumns();
+    for (int node = 0; node < static_cast<int>(problem_.nodes.size()); ++node) {
+      model_.AddRow({{theta_, 1}, {overhead_[node], -1}}, 0, kInfinity);
+      AddEntries(node);
+    }
+  }
+
+  // k: columns where the launches of a device have to be counted one by one.
+  void AddEntryColumns() {
     for (size_t node = 0; node < problem_.nodes.size(); ++node) {
-      overhead_.push_back(model_.AddContinuous(0, kInfinity));
       entries_.emplace_back(devices_, -1);
       for (int device = 0; device < devices_; ++device) {
-        if (const auto& limit = problem_.devices[device].max_regions) {
-          entries_.back()[device] = model_.AddContinuous(0, *limit);
+        const Device& info = problem_.devices[device];
+        if (info.max_regions || (throughput_ && info.launch_us > 0)) {
+          entries_.back()[device] = model_.AddContinuous(0, info.max_regions ? *info.max_regions : kInfinity);
         }
       }
     }
-    for (int node = 0; node < static_cast<int>(problem_.nodes.size()); ++node) {
-      model_.AddRow({{theta_, 1}, {overhead_[node], -1}}, 0, kInfinity);
-      AddEntry(-1, node);
-      for (int next : adjacency_.successors[node]) AddEntry(node, next);
+  }
+
+  void AddEntries(int node) {
+    AddEntry(-1, node);
+    for (int next : adjacency_.successors[node]) AddEntry(node, next);
+  }
+
+  // Throughput: theta is at least every load.
+  void AddLoads() {
+    theta_ = model_.AddContinuous(1, kInfinity);
+    AddEntryColumns();
+    for (int device = 0; device < devices_; ++device) {
+      if (entries_.empty() || entries_.front()[device] < 0) continue;
+      const int launches = model_.AddContinuous(0, kInfinity);
+      loads_[device].emplace_back(launches, problem_.devices[device].launch_us);
+      for (size_t node = 0; node < problem_.nodes.size(); ++node) {
+        model_.AddRow({{launches, 1}, {entries_[node][device], -1}}, 0, kInfinity);
+      }
+    }
+    if (LaunchesMatter(problem_)) {
+      for (int node = 0; node < static_cast<int>(problem_.nodes.size()); ++node) AddEntries(node);
+    }
+    for (std::vector<CbcModel::Term> load : loads_) {
+      if (load.empty()) continue;
+      for (auto& [column, us] : load) us = -us;
+      load.emplace_back(theta_, 1);
+      model_.AddRow(std::move(load), 0, kInfinity);
     }
   }
 
   // Along the edge from → to (from -1: a path may begin at `to`) each change of device is one more launch.
   void AddEntry(int from, int to) {
-    std::vector<CbcModel::Term> overhead = {{overhead_[to], 1}};
-    if (from >= 0) overhead.emplace_back(overhead_[from], -1);
+    std::vector<CbcModel::Term> overhead;
+    if (!throughput_) overhead.emplace_back(overhead_[to], 1);
+    if (!throughput_ && from >= 0) overhead.emplace_back(overhead_[from], -1);
     for (int device = 0; device < devices_; ++device) {
       const double launch_us = problem_.devices[device].launch_us;
       if (launch_us == 0 && !problem_.devices[device].max_regions) continue;
@@ -170,7 +226,7 @@ class Programme {
       if (from >= 0) count.emplace_back(entries_[from][device], -1);
       model_.AddRow(std::move(count), 0, kInfinity);
     }
-    model_.AddRow(std::move(overhead), 0, kInfinity);
+    if (!throughput_) model_.AddRow(std::move(overhead), 0, kInfinity);
   }
 
   std::vector<CbcModel::Term> PlacementTerms(const Assignment& device_of) const {
@@ -192,14 +248,13 @@ class Programme {
       }
     }
     const Evaluation evaluation = Evaluate(problem_, adjacency_, device_of);
-    if (evaluation.feasible) {
-      const double cost_us = evaluation.TotalUs();
-      if (!result.best || cost_us < result.best->cost_us) result.best = Heuristic{device_of, cost_us};
+    if (evaluation.feasible && (!result.best || evaluation.cost < result.best->evaluation.cost)) {
+      result.best = Heuristic{device_of, evaluation};
     }
     if (theta_ < 0) return false;
     const std::optional<LaunchOrder> order = BestLaunchOrder(problem_, adjacency_, device_of);
     if (order && !order->exact) return false;
-    if (order && order->launch_us <= solution.values[theta_] + 1e-7 * std::max(1.0, order->launch_us)) return false;
+    if (order && order->cost_us <= solution.values[theta_] + 1e-7 * std::max(1.0, order->cost_us)) return false;
     AddConflict(device_of, order);
     return true;
   }
@@ -211,11 +266,11 @@ class Programme {
       const int device = core[node];
       core[node] = kAnywhere;
       const std::optional<LaunchOrder> reduced = BestLaunchOrder(problem_, adjacency_, core);
-      const bool as_bad = order ? reduced && reduced->exact && reduced->launch_us >= order->launch_us : !reduced;
+      const bool as_bad = order ? reduced && reduced->exact && reduced->cost_us >= order->cost_us : !reduced;
       if (!as_bad) core[node] = device;
     }
     std::vector<CbcModel::Term> row;
-    const double overhead_us = order ? order->launch_us : 1;
+    const double overhead_us = order ? order->cost_us : 1;
     double lower = overhead_us;
     if (order) row.emplace_back(theta_, 1);
     for (size_t node = 0; node < core.size(); ++node) {
@@ -231,7 +286,9 @@ class Programme {
   const Adjacency& adjacency_;
   const Clusters& clusters_;
   const int devices_;
+  const bool throughput_;
   CbcModel model_;
+  std::vector<std::vector<CbcModel::Term>> loads_;  // by resource; throughput only
   std::vector<std::vector<int>> x_;        // [cluster][device] → column
   std::vector<int> overhead_;              // h, by node
   std::vector<std::vector<int>> entries_;  // k, [node][device], -1: not limited

@@ -1,4 +1,5 @@
-// Exact placement in the general case (capacities, region limits, wide graphs) as a 0-1 integer programme.
+// Exact placement in the general case (capacities, region limits, wide graphs) as a 0-1 integer programme; kSerial and
+// kThroughput.
 #ifndef HEDDLE_IR_PARTITION_INTEGER_PROGRAMME_H_
 #define HEDDLE_IR_PARTITION_INTEGER_PROGRAMME_H_
 
@@ -13,7 +14,7 @@ namespace heddle::ir::partition {
 struct Bounded {
   bool infeasible = false;  // proven: no placement keeps to the limits
   std::optional<Heuristic> best;
-  double lower_bound_us = 0;
+  double lower_bound = 0;  // in the objective's unit
 };
 
 // `start` is the warm start, if one is known. Ends at a proof or after about `time_limit_seconds`.

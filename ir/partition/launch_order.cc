@@ -91,44 +91,83 @@ struct Launched {
 struct State {
   Execution execution;
   int last_device = -1;
-  double launch_us = 0;
+  double cost_us = 0;
   std::vector<int> runs_on;  // by device
   int runs = 0;
   std::shared_ptr<const Launched> launched;
 };
 
-bool Launch(const Problem& problem, int device, State& state) {
+// What the runs so far cost, as LaunchOrder::cost_us says.
+class Measure {
+ public:
+  Measure(const Problem& problem, const Assignment& device_of)
+      : problem_(problem), largest_load_(problem.objective == Objective::kThroughput), loads_us_(problem.devices.size()) {
+    for (size_t node = 0; largest_load_ && node < device_of.size(); ++node) {
+      if (device_of[node] == kAnywhere) continue;
+      loads_us_[device_of[node]] += problem.nodes[node].on[device_of[node]].cost_us.value_or(0);
+    }
+  }
+
+  double operator()(const std::vector<int>& runs_on) const {
+    double sum_us = 0, largest_us = 0;
+    for (size_t device = 0; device < runs_on.size(); ++device) {
+      const double launches_us = runs_on[device] * LaunchUs(device);
+      sum_us += launches_us;
+      largest_us = std::max(largest_us, loads_us_[device] + launches_us);
+    }
+    return largest_load_ ? largest_us : sum_us;
+  }
+
+  // Whether two states of equal progress can differ in what `device` adds later: sums are compared by their value alone.
+  bool CountsMatter(int device) const {
+    const Device& info = problem_.devices[device];
+    return info.max_regions.has_value() || (largest_load_ && info.launch_us > 0);
+  }
+
+ private:
+  double LaunchUs(size_t device) const {
+    const Device& info = problem_.devices[device];
+    return problem_.objective == Objective::kEnergy ? info.launch_uj : info.launch_us;
+  }
+
+  const Problem& problem_;
+  const bool largest_load_;
+  std::vector<double> loads_us_;  // of the nodes, by device
+};
+
+bool Launch(const Problem& problem, const Measure& measure, int device, State& state) {
   if (problem.devices[device].max_regions && state.runs_on[device] >= *problem.devices[device].max_regions)
     return false;
   state.launched = std::make_shared<Launched>(Launched{{device, state.execution.RunAll(device)}, state.launched});
   ++state.runs;
-  state.launch_us += problem.devices[device].launch_us;
   state.last_device = device;
   ++state.runs_on[device];
+  state.cost_us = measure(state.runs_on);
   return true;
 }
 
 bool Better(const State& a, const State& b) {
-  if (a.launch_us != b.launch_us) return a.launch_us < b.launch_us;
+  if (a.cost_us != b.cost_us) return a.cost_us < b.cost_us;
   return a.runs < b.runs;
 }
 
 LaunchOrder ToOrder(const State& state, bool exact) {
-  LaunchOrder order{{}, state.launch_us, exact};
+  LaunchOrder order{{}, state.cost_us, exact};
   for (const Launched* at = state.launched.get(); at != nullptr; at = at->before.get()) order.runs.push_back(at->run);
   std::reverse(order.runs.begin(), order.runs.end());
   return order;
 }
 
 // At most two devices in use: they alternate, and only the first launch is a choice.
-std::optional<LaunchOrder> Alternate(const Problem& problem, const State& initial, const std::vector<int>& used) {
+std::optional<LaunchOrder> Alternate(const Problem& problem, const Measure& measure, const State& initial,
+                                     const std::vector<int>& used) {
   std::optional<State> best;
   for (size_t first = 0; first < used.size(); ++first) {
     State state = initial;
     bool feasible = true;
     if (!state.execution.HasReady(used[first])) continue;
     for (size_t turn = first; feasible && !state.execution.Done(); ++turn) {
-      feasible = Launch(problem, used[turn % used.size()], state);
+      feasible = Launch(problem, measure, used[turn % used.size()], state);
     }
     if (feasible && (!best || Better(state, *best))) best = std::move(state);
   }
@@ -137,13 +176,13 @@ std::optional<LaunchOrder> Alternate(const Problem& problem, const State& initia
 }
 
 // Free devices first, then the one whose run is longest.
-LaunchOrder FinishGreedily(const Problem& problem, State state, const std::vector<int>& used) {
+LaunchOrder FinishGreedily(const Problem& problem, const Measure& measure, State state, const std::vector<int>& used) {
   while (!state.execution.Done()) {
     std::optional<State> best;
     for (int device : used) {
       if (!state.execution.HasReady(device)) continue;
       State next = state;
-      if (!Launch(problem, device, next)) continue;
+      if (!Launch(problem, measure, device, next)) continue;
       if (problem.devices[device].launch_us == 0) {
         best = std::move(next);
         break;
@@ -157,8 +196,8 @@ LaunchOrder FinishGreedily(const Problem& problem, State state, const std::vecto
   return ToOrder(state, false);
 }
 
-std::optional<LaunchOrder> Search(const Problem& problem, const State& initial, const std::vector<int>& used,
-                                  int max_states) {
+std::optional<LaunchOrder> Search(const Problem& problem, const Measure& measure, const State& initial,
+                                  const std::vector<int>& used, int max_states) {
   auto worse = [](const std::shared_ptr<State>& a, const std::shared_ptr<State>& b) { return Better(*b, *a); };
   std::priority_queue<std::shared_ptr<State>, std::vector<std::shared_ptr<State>>, decltype(worse)> queue(worse);
   absl::flat_hash_set<std::string> seen;
@@ -171,14 +210,14 @@ std::optional<LaunchOrder> Search(const Problem& problem, const State& initial, 
     std::string key = state->execution.Key();
     key.push_back(static_cast<char>(state->last_device + 1));
     for (int device : used) {
-      if (problem.devices[device].max_regions) key.push_back(static_cast<char>(std::min(state->runs_on[device], 127)));
+      if (measure.CountsMatter(device)) key.push_back(static_cast<char>(std::min(state->runs_on[device], 127)));
     }
     if (!seen.insert(std::move(key)).second) continue;
-    if (++expanded > max_states) return FinishGreedily(problem, *state, used);
+    if (++expanded > max_states) return FinishGreedily(problem, measure, *state, used);
     for (int device : used) {
       if (!state->execution.HasReady(device)) continue;
       auto next = std::make_shared<State>(*state);
-      if (Launch(problem, device, *next)) queue.push(std::move(next));
+      if (Launch(problem, measure, device, *next)) queue.push(std::move(next));
     }
   }
   return std::nullopt;
@@ -194,9 +233,10 @@ std::optional<LaunchOrder> BestLaunchOrder(const Problem& problem, const Adjacen
     if (std::find(device_of.begin(), device_of.end(), device) != device_of.end()) used.push_back(device);
   }
   if (used.empty()) return LaunchOrder{};
-  const State initial{Execution(adjacency, device_of, device_count), -1, 0, std::vector<int>(device_count), 0, nullptr};
-  if (used.size() <= 2) return Alternate(problem, initial, used);
-  return Search(problem, initial, used, max_states);
+  const State initial{Execution(adjacency, device_of, device_count), -1, 0.0, std::vector<int>(device_count), 0, nullptr};
+  const Measure measure(problem, device_of);
+  if (used.size() <= 2) return Alternate(problem, measure, initial, used);
+  return Search(problem, measure, initial, used, max_states);
 }
 
 }  // namespace heddle::ir::partition

@@ -1,4 +1,4 @@
-// The order of execution with the least launch overhead for a given assignment.
+// The order of execution with the least launch overhead for a given assignment; overlap of devices is not looked at.
 #ifndef HEDDLE_IR_PARTITION_LAUNCH_ORDER_H_
 #define HEDDLE_IR_PARTITION_LAUNCH_ORDER_H_
 
@@ -17,8 +17,10 @@ struct Run {
 
 struct LaunchOrder {
   std::vector<Run> runs;
-  double launch_us = 0;
-  // False: too many interleavings (three or more devices), a good order instead of the best, and an infinite launch_us
+  // The sum of Device::launch_us over the runs; for kEnergy of launch_uj; for kThroughput the largest load
+  // of a device, nodes and launches.
+  double cost_us = 0;
+  // False: too many interleavings (three or more devices), a good order instead of the best, and an infinite cost_us
   // where none was found within the limits of regions.
   bool exact = true;
 };
@@ -27,7 +29,7 @@ struct LaunchOrder {
 // the reachability among them alone (used to find small conflicts).
 inline constexpr int kAnywhere = -1;
 
-// Least sum of Device::launch_us over the runs, then fewest runs; absent where no order keeps to max_regions.
+// Least cost_us, then fewest runs; absent where no order keeps to max_regions.
 // `max_states` bounds the search where three or more devices are in use.
 std::optional<LaunchOrder> BestLaunchOrder(const Problem& problem, const Adjacency& adjacency,
                                            const Assignment& device_of, int max_states = 4000);

@@ -36,16 +36,31 @@ class Search {
     }
     std::vector<Heuristic> plans;
     for (Assignment& start : starts) {
-      const double cost_us = Cost(start);
-      plans.push_back({std::move(start), cost_us});
+      Evaluation evaluation = EvaluateRoughly(start);
+      plans.push_back({std::move(start), std::move(evaluation)});
     }
-    auto cheaper = [](const Heuristic& a, const Heuristic& b) { return a.cost_us < b.cost_us; };
+    auto cheaper = [&](const Heuristic& a, const Heuristic& b) { return ScoreOf(a) < ScoreOf(b); };
     std::stable_sort(plans.begin(), plans.end(), cheaper);
     if (plans.size() > kImprovedStarts) plans.resize(kImprovedStarts);
-    for (Heuristic& plan : plans) Improve(plan);
+    for (Heuristic& plan : plans) ImprovePlan(plan);
     std::stable_sort(plans.begin(), plans.end(), cheaper);
-    if (!std::isfinite(plans.front().cost_us)) return std::nullopt;
+    if (!plans.front().evaluation.feasible) return std::nullopt;
     return plans.front();
+  }
+
+  void ImprovePlan(Heuristic& plan) {
+    bool improved = true;
+    evaluations_ = 0;
+    for (int round = 0; improved && round < kMaxRounds; ++round) {
+      improved = false;
+      const std::vector<Region> regions = plan.evaluation.regions;  // a move replaces them
+      for (const Region& region : regions) {
+        if (HasTime()) improved = TryMoves(region.nodes, plan) || improved;
+      }
+      for (const std::vector<int>& cluster : clusters_.nodes) {
+        if (HasTime()) improved = TryMoves(cluster, plan) || improved;
+      }
+    }
   }
 
  private:
@@ -69,16 +84,18 @@ class Search {
     return result;
   }
 
-  double Cost(const Assignment& device_of) {
+  Evaluation EvaluateRoughly(const Assignment& device_of) {
     ++evaluations_;
-    const Evaluation evaluation = Evaluate(problem_, adjacency_, device_of, kLaunchStates);
-    return evaluation.feasible ? evaluation.TotalUs() : std::numeric_limits<double>::infinity();
+    return Evaluate(problem_, adjacency_, device_of, kLaunchStates);
+  }
+
+  double ScoreOf(const Heuristic& plan) const {
+    return plan.evaluation.feasible ? Score(problem_, plan.evaluation) : std::numeric_limits<double>::infinity();
   }
 
   // Moves `nodes` (and their clusters) to each other device; keeps the best if it pays.
   bool TryMoves(const std::vector<int>& nodes, Heuristic& plan) {
-    Assignment best = plan.device_of;
-    double best_us = plan.cost_us;
+    Heuristic best = plan;
     for (int device = 0; device < static_cast<int>(problem_.devices.size()); ++device) {
       Assignment moved = plan.device_of;
       for (int node : nodes) {
@@ -87,34 +104,16 @@ class Search {
         for (int member : clusters_.nodes[cluster]) moved[member] = device;
       }
       if (moved == plan.device_of) continue;
-      const double cost_us = Cost(moved);
-      if (cost_us < best_us) {
-        best_us = cost_us;
-        best = std::move(moved);
-      }
+      Evaluation evaluation = EvaluateRoughly(moved);
+      Heuristic candidate{std::move(moved), std::move(evaluation)};
+      if (ScoreOf(candidate) < ScoreOf(best)) best = std::move(candidate);
     }
-    if (!(best_us < plan.cost_us)) return false;
-    plan = {std::move(best), best_us};
+    if (!(ScoreOf(best) < ScoreOf(plan))) return false;
+    plan = std::move(best);
     return true;
   }
 
   bool HasTime() const { return evaluations_ * static_cast<int64_t>(problem_.nodes.size()) < kNodeEvaluations; }
-
-  void Improve(Heuristic& plan) {
-    bool improved = true;
-    evaluations_ = 0;
-    for (int round = 0; improved && round < kMaxRounds; ++round) {
-      improved = false;
-      if (std::isfinite(plan.cost_us)) {
-        for (const Region& region : Evaluate(problem_, adjacency_, plan.device_of, kLaunchStates).regions) {
-          if (HasTime()) improved = TryMoves(region.nodes, plan) || improved;
-        }
-      }
-      for (const std::vector<int>& cluster : clusters_.nodes) {
-        if (HasTime()) improved = TryMoves(cluster, plan) || improved;
-      }
-    }
-  }
 
   const Problem& problem_;
   const Adjacency& adjacency_;
@@ -126,6 +125,10 @@ class Search {
 
 std::optional<Heuristic> LocalSearch(const Problem& problem, const Adjacency& adjacency, const Clusters& clusters) {
   return Search(problem, adjacency, clusters).Run();
+}
+
+void Improve(const Problem& problem, const Adjacency& adjacency, const Clusters& clusters, Heuristic& plan) {
+  Search(problem, adjacency, clusters).ImprovePlan(plan);
 }
 
 }  // namespace heddle::ir::partition

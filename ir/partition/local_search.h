@@ -11,11 +11,14 @@ namespace heddle::ir::partition {
 
 struct Heuristic {
   Assignment device_of;
-  double cost_us = 0;
+  Evaluation evaluation;
 };
 
 // Absent where no feasible plan was found (which does not prove that there is none).
 std::optional<Heuristic> LocalSearch(const Problem& problem, const Adjacency& adjacency, const Clusters& clusters);
+
+// Moves whole regions and single clusters as long as the Score improves. The plan must be feasible.
+void Improve(const Problem& problem, const Adjacency& adjacency, const Clusters& clusters, Heuristic& plan);
 
 }  // namespace heddle::ir::partition
 

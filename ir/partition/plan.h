@@ -20,7 +20,7 @@ struct Transfer {
   double us = 0;
 };
 
-// Consecutive nodes of one device in the order of execution; convex.
+// One element of the plan's sequence; convex.
 struct Region {
   int device = 0;
   std::vector<int> nodes;  // in the order of execution
@@ -28,18 +28,26 @@ struct Region {
   double launch_us = 0;
 };
 
-// The exact cost of one assignment. `feasible` is false where a node is refused, a capacity is exceeded or no order of
-// execution keeps to max_regions; the sums are then not defined.
+// What one plan costs. `feasible` is false where a node is refused, a capacity or the area is exceeded or no order of
+// execution keeps to max_regions; nothing else is then defined.
 struct Evaluation {
   bool feasible = false;
-  double node_us = 0;
+  double cost = 0;  // in the objective's unit (UnitOf): one of the three below or, for kSerial, BusyUs()
+  double latency_us = 0;
+  double period_us = 0;
+  double energy_uj = 0;
+  double node_us = 0;  // sums over the whole plan
   double transfer_us = 0;
   double launch_us = 0;
-  double TotalUs() const { return node_us + transfer_us + launch_us; }
+  double BusyUs() const { return node_us + transfer_us + launch_us; }
   std::vector<Transfer> transfers;  // by tensor, then destination
-  std::vector<Region> regions;      // in the order of execution
+  std::vector<Region> regions;      // the plan's sequence
 };
-Evaluation Evaluate(const Problem& problem, const Assignment& device_of);
+
+// "us" or "uJ".
+std::string UnitOf(Objective objective);
+// "latency", "throughput", "energy", "serial".
+std::string NameOf(Objective objective);
 
 // What would change if this node (with its group) alone moved to `device`.
 struct Alternative {
@@ -49,23 +57,27 @@ struct Alternative {
   double cost_us = 0;      // of the node itself there
   double transfer_delta_us = 0;
   double launch_delta_us = 0;
-  double delta_us = 0;  // change of the plan's total; >= 0 in an optimal plan
-  // The smallest change that makes this single move pay, other nodes staying where they are; empty where none does.
+  double delta = 0;  // change of the plan's cost, in the objective's unit; >= 0 in an optimal plan
+  // The smallest change that moves the node, in words; empty where none does.
   std::string flips_if;
-  std::optional<double> flip_bandwidth_bytes_per_us;  // of the links between `device` and the devices it talks to
-  std::optional<double> flip_cost_us;                 // the node's cost on `device` below which the move pays
+  // How many times as fast all links of `device` must be for the best plan to have the node there: above it does, just
+  // below it does not. Found by solving again, so that groups of nodes that move together are seen.
+  std::optional<double> flip_link_factor;
+  std::optional<double> flip_bandwidth_bytes_per_us;  // the same as the bandwidth of the slowest of these links
+  // The node's cost on `device` below which the move pays on its own, the other nodes staying where they are.
+  std::optional<double> flip_cost_us;
 };
 
 struct Result {
   Assignment device_of;
   Evaluation evaluation;
-  double cost_us = 0;         // = evaluation.TotalUs()
-  double lower_bound_us = 0;  // no assignment costs less
-  double gap_percent = 0;     // (cost - bound) / cost x 100; 0 is a proof of optimality
-  std::string solver;         // "minimum cut", "dynamic programme", "integer programme", "single device"
+  double cost = 0;         // = evaluation.cost
+  double lower_bound = 0;  // no plan costs less; same unit
+  double gap_percent = 0;  // (cost - bound) / cost x 100; 0 is a proof of optimality
+  std::string solver;      // "minimum cut", "dynamic programme", "schedule programme", "integer programme", "single device"
   double solve_seconds = 0;
   std::vector<std::vector<Alternative>> alternatives;  // [node], one for each other device in the order of devices
-  // Total if everything ran on one device, where that is possible; one for each device.
+  // Latency of everything on one device (kSerial: its sum), where that is possible; one for each device.
   std::vector<std::optional<double>> single_device_us;
 };
 

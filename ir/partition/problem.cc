@@ -26,13 +26,13 @@ absl::Status ValidateDevices(const Problem& problem) {
   for (size_t from = 0; from < count; ++from) {
     if (problem.links[from].size() != count) return Malformed("expected one link for each pair of devices");
     for (const Link& link : problem.links[from]) {
-      if (!IsQuantity(link.latency_us) || !IsQuantity(link.bandwidth_bytes_per_us)) {
-        return Malformed(fmt::format("a link of device '{}' has a negative or infinite latency or bandwidth",
+      if (!IsQuantity(link.latency_us) || !IsQuantity(link.bandwidth_bytes_per_us) || !IsQuantity(link.uj_per_byte)) {
+        return Malformed(fmt::format("a link of device '{}' has a negative or infinite latency, bandwidth or energy",
                                      problem.devices[from].name));
       }
     }
     const Device& device = problem.devices[from];
-    if (!IsQuantity(device.launch_us) || (device.capacity && !IsQuantity(*device.capacity)) ||
+    if (!IsQuantity(device.launch_us) || !IsQuantity(device.launch_uj) || !IsQuantity(device.area) || (device.capacity && !IsQuantity(*device.capacity)) ||
         (device.max_regions && *device.max_regions < 0)) {
       return Malformed(fmt::format("device '{}' has a negative or infinite overhead or limit", device.name));
     }
@@ -48,8 +48,8 @@ absl::Status ValidateNodesAndTensors(const Problem& problem) {
           fmt::format("node '{}' has {} options, expected {}", node.name, node.on.size(), problem.devices.size()));
     }
     for (const Option& option : node.on) {
-      if ((option.cost_us && !IsQuantity(*option.cost_us)) || !IsQuantity(option.size)) {
-        return Malformed(fmt::format("node '{}' has a negative or infinite cost or size", node.name));
+      if ((option.cost_us && !IsQuantity(*option.cost_us)) || !IsQuantity(option.size) || !IsQuantity(option.energy_uj)) {
+        return Malformed(fmt::format("node '{}' has a negative or infinite cost, energy or size", node.name));
       }
     }
   }
@@ -118,6 +118,21 @@ Problem Problem::WithDevices(std::vector<Device> devices) {
 }
 
 void Problem::Connect(int a, int b, const Link& link) { links[a][b] = links[b][a] = link; }
+
+Problem Problem::EnergiesAsTimes() const {
+  Problem problem = *this;
+  problem.objective = Objective::kSerial;
+  for (Device& device : problem.devices) device.launch_us = device.launch_uj;
+  for (auto& row : problem.links) {
+    for (Link& link : row) link = {0, link.uj_per_byte > 0 ? 1 / link.uj_per_byte : 0, link.uj_per_byte};
+  }
+  for (Node& node : problem.nodes) {
+    for (Option& option : node.on) {
+      if (option.cost_us) option.cost_us = option.energy_uj;
+    }
+  }
+  return problem;
+}
 
 int Problem::AddNode(std::string name, std::vector<Option> on, int group) {
   nodes.push_back({std::move(name), std::move(on), group});

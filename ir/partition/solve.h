@@ -1,4 +1,4 @@
-// Finds the cheapest placement with a proof: minimum cut, dynamic programme over execution states, or integer
+// Finds the cheapest plan with a proof: minimum cut, dynamic programmes over execution states and schedules, or integer
 // programme.
 #ifndef HEDDLE_IR_PARTITION_SOLVE_H_
 #define HEDDLE_IR_PARTITION_SOLVE_H_
@@ -10,6 +10,7 @@
 
 namespace heddle::ir::partition {
 
+// Of kSerial and kEnergy; kLatency has the schedule programme, kThroughput the integer programme.
 enum class Solver {
   kAuto,
   kMinimumCut,        // two devices, no launch overhead, capacity or region limit

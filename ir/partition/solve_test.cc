@@ -11,58 +11,11 @@
 
 #include "ir/partition/brute_force.h"
 #include "ir/partition/problem.h"
+#include "ir/partition/random_problem.h"
 #include "ir/status.h"
 
 namespace heddle::ir::partition {
 namespace {
-
-struct Shape {
-  int max_nodes = 7;
-  int devices = 2;
-  bool launches = false;
-  bool region_limits = false;
-  bool capacities = false;
-  bool groups = false;
-};
-
-// Costs are multiples of 1/4, so that sums are exact and solvers can be compared without tolerance.
-Problem RandomProblem(unsigned seed, const Shape& shape) {
-  std::mt19937 random(seed);
-  auto draw = [&](int low, int high) { return static_cast<int>(random() % (high - low + 1)) + low; };
-  std::vector<Device> devices;
-  for (int device = 0; device < shape.devices; ++device) {
-    Device info{"device" + std::to_string(device), device == 0 ? "cpu" : "accelerator"};
-    if (shape.launches && draw(0, 2) > 0) info.launch_us = draw(0, 24) / 4.0;
-    if (shape.region_limits && device > 0 && draw(0, 1)) info.max_regions = draw(0, 2);
-    if (shape.capacities && draw(0, 1)) info.capacity = draw(2, 16);
-    devices.push_back(info);
-  }
-  Problem problem = Problem::WithDevices(devices);
-  problem.host = draw(0, 3) == 0 ? shape.devices - 1 : 0;
-  for (auto& row : problem.links) {
-    for (Link& link : row) link = {draw(0, 8) / 4.0, std::exp2(draw(0, 2))};
-  }
-  const int nodes = draw(1, shape.max_nodes);
-  for (int node = 0; node < nodes; ++node) {
-    std::vector<Option> on;
-    for (int device = 0; device < shape.devices; ++device) {
-      if (device > 0 && draw(0, 5) == 0) {
-        on.push_back(Option::Refused("E-TEST-001", "kernel of at most 3, found 5"));
-      } else {
-        on.push_back(Option::Cost(draw(0, device == 0 ? 60 : 30) / 4.0, "assumed", draw(0, 4)));
-      }
-    }
-    problem.AddNode("node" + std::to_string(node), std::move(on), shape.groups && draw(0, 2) == 0 ? draw(0, 1) : -1);
-  }
-  for (int producer = -1; producer < nodes; ++producer) {
-    Tensor tensor{"tensor" + std::to_string(producer), producer, {}, draw(0, 4) == 0, draw(0, 16) * 1.0};
-    for (int consumer = producer + 1; consumer < nodes; ++consumer) {
-      if (draw(0, 2) == 0) tensor.consumers.push_back(consumer);
-    }
-    problem.tensors.push_back(std::move(tensor));
-  }
-  return problem;
-}
 
 // The solver finds the optimum, proves it, and reports sums that add up.
 void ExpectOptimal(const Problem& problem, Solver solver, unsigned seed) {
@@ -70,22 +23,22 @@ void ExpectOptimal(const Problem& problem, Solver solver, unsigned seed) {
   const std::optional<BruteForceOptimum> best = BruteForce(problem);
   const absl::StatusOr<Result> result = Solve(problem, {.solver = solver});
   if (!best) {
-    ASSERT_FALSE(result.ok()) << "cost " << result->cost_us;
+    ASSERT_FALSE(result.ok()) << "cost " << result->cost;
     EXPECT_EQ(ErrorCode(result.status()), "E-PARTITION-004");
     return;
   }
   ASSERT_TRUE(result.ok()) << result.status().message();
-  EXPECT_DOUBLE_EQ(result->cost_us, best->cost_us) << result->solver;
-  EXPECT_DOUBLE_EQ(result->lower_bound_us, best->cost_us) << result->solver;
+  EXPECT_DOUBLE_EQ(result->cost, best->cost_us) << result->solver;
+  EXPECT_DOUBLE_EQ(result->lower_bound, best->cost_us) << result->solver;
   EXPECT_EQ(result->gap_percent, 0);
-  EXPECT_EQ(BruteForceCostUs(problem, result->device_of), result->cost_us);
+  EXPECT_EQ(BruteForceCostUs(problem, result->device_of), result->cost);
   double regions_us = result->evaluation.transfer_us;
   size_t nodes = 0;
   for (const Region& region : result->evaluation.regions) {
     regions_us += region.node_us + region.launch_us;
     nodes += region.nodes.size();
   }
-  EXPECT_DOUBLE_EQ(regions_us, result->cost_us);
+  EXPECT_DOUBLE_EQ(regions_us, result->cost);
   EXPECT_EQ(nodes, problem.nodes.size());
 }
 
@@ -148,7 +101,7 @@ TEST(Solve, PaysOneLaunchForEachConvexRegion) {
   EXPECT_EQ(result->device_of, (Assignment{1, 1, 0, 1}));
   EXPECT_EQ(result->evaluation.regions.size(), 3u);
   EXPECT_DOUBLE_EQ(result->evaluation.launch_us, 20);
-  EXPECT_DOUBLE_EQ(result->cost_us, 5 + 5 + 50 + 5 + 4 * 2 + 20);
+  EXPECT_DOUBLE_EQ(result->cost, 5 + 5 + 50 + 5 + 4 * 2 + 20);
   EXPECT_DOUBLE_EQ(*result->single_device_us[0], 200);
   EXPECT_FALSE(result->single_device_us[1].has_value());
 }
@@ -168,7 +121,7 @@ TEST(Solve, ATensorIsMovedOncePerDestination) {
   const absl::StatusOr<Result> result = Solve(problem);
   ASSERT_TRUE(result.ok());
   EXPECT_EQ(result->solver, "minimum cut");
-  EXPECT_DOUBLE_EQ(result->cost_us, 1 + 3 + 1.5);
+  EXPECT_DOUBLE_EQ(result->cost, 1 + 3 + 1.5);
   EXPECT_EQ(result->evaluation.transfers.size(), 1u);
 }
 
@@ -188,7 +141,7 @@ TEST(Solve, TwoRegionsThatEachAreConvexButWaitForEachOtherArePaidAsThree) {
   for (Solver solver : {Solver::kDynamicProgramme, Solver::kIntegerProgramme}) {
     const absl::StatusOr<Result> result = Solve(problem, {.solver = solver});
     ASSERT_TRUE(result.ok());
-    EXPECT_DOUBLE_EQ(result->cost_us, 4 + 3);
+    EXPECT_DOUBLE_EQ(result->cost, 4 + 3);
     EXPECT_EQ(result->evaluation.regions.size(), 3u);
     EXPECT_EQ(result->gap_percent, 0);
   }
@@ -231,8 +184,8 @@ TEST(Alternatives, DeltasAndThresholdsAreExact) {
         if (!move.feasible) continue;
         Assignment moved = result->device_of;
         moved[node] = move.device;
-        EXPECT_NEAR(*BruteForceCostUs(problem, moved) - result->cost_us, move.delta_us, 1e-9);
-        EXPECT_GE(move.delta_us, -1e-9);
+        EXPECT_NEAR(*BruteForceCostUs(problem, moved) - result->cost, move.delta, 1e-9);
+        EXPECT_GE(move.delta, -1e-9);
         for (double factor : {0.999, 1.001}) {
           if (move.flip_cost_us) {
             Problem changed = problem;
@@ -246,36 +199,6 @@ TEST(Alternatives, DeltasAndThresholdsAreExact) {
     }
   }
   EXPECT_GT(thresholds, 200);
-}
-
-TEST(Alternatives, MoreBandwidthThanTheThresholdFlipsTheNode) {
-  int flipped = 0;
-  for (unsigned seed = 90001; seed < 90301; ++seed) {
-    SCOPED_TRACE("seed " + std::to_string(seed));
-    Problem problem = RandomProblem(seed, {.max_nodes = 6, .devices = 2});
-    for (auto& row : problem.links) {
-      for (Link& link : row) link.bandwidth_bytes_per_us = 1;
-    }
-    const absl::StatusOr<Result> result = Solve(problem);
-    ASSERT_TRUE(result.ok());
-    for (size_t node = 0; node < problem.nodes.size(); ++node) {
-      for (const Alternative& move : result->alternatives[node]) {
-        if (!move.flip_bandwidth_bytes_per_us) continue;
-        Assignment moved = result->device_of;
-        moved[node] = move.device;
-        for (double factor : {0.999, 1.001}) {
-          Problem changed = problem;
-          changed.Connect(0, 1, {0, *move.flip_bandwidth_bytes_per_us * factor});
-          changed.links[0][1].latency_us = problem.links[0][1].latency_us;
-          changed.links[1][0].latency_us = problem.links[1][0].latency_us;
-          const double delta = *BruteForceCostUs(changed, moved) - *BruteForceCostUs(changed, result->device_of);
-          EXPECT_EQ(delta<0, factor> 1) << delta;
-        }
-        ++flipped;
-      }
-    }
-  }
-  EXPECT_GT(flipped, 50);
 }
 
 // A residual network of `blocks` blocks of four nodes.
@@ -347,11 +270,11 @@ TEST(Scale, AWideGraphEndsNearItsTimeLimitWithAnHonestGap) {
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     ASSERT_TRUE(result.ok()) << result.status().message();
     printf("%zu nodes in %d branches: %s, %.3f s, cost %g us, bound %g us, gap %g %%\n", problem.nodes.size(), branches,
-           result->solver.c_str(), seconds, result->cost_us, result->lower_bound_us, result->gap_percent);
-    EXPECT_LE(result->lower_bound_us, result->cost_us);
-    EXPECT_GT(result->lower_bound_us, 0);
+           result->solver.c_str(), seconds, result->cost, result->lower_bound, result->gap_percent);
+    EXPECT_LE(result->lower_bound, result->cost);
+    EXPECT_GT(result->lower_bound, 0);
     EXPECT_LT(seconds, 40);
-    for (const std::optional<double>& alone : result->single_device_us) EXPECT_LE(result->cost_us, *alone);
+    for (const std::optional<double>& alone : result->single_device_us) EXPECT_LE(result->cost, *alone);
   }
 }
 

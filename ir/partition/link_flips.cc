@@ -1,0 +1,118 @@
+// Between a factor at which a node is elsewhere and one at which it has come, halving (of the logarithm) finds a factor
+// just below which it is elsewhere and above which it is there. All nodes share the solutions; the lower half goes first,
+// so that the first threshold of each node is found.
+#include "ir/partition/link_flips.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace heddle::ir::partition {
+namespace {
+
+constexpr double kLargestFactor = 65536;
+constexpr double kPrecision = 1e-6;
+constexpr double kMargin = 1e-4;
+constexpr double kNodesToSolve = 60'000;        // nodes x solutions for all devices: about a second
+constexpr double kProgrammesAreSlower = 30;     // integer programmes against dynamic ones
+
+class Halving {
+ public:
+  Halving(const Problem& problem, const SolveOptions& options, int device, int solutions, Result& result)
+      : problem_(problem), options_(options), device_(device), solutions_(solutions), result_(result) {
+    options_.alternatives = false;
+  }
+
+  void Run() {
+    const std::optional<Assignment> fastest = Solution(kLargestFactor);
+    if (fastest) Between(1, result_.device_of, kLargestFactor, *fastest);
+  }
+
+ private:
+  std::optional<Assignment> Solution(double factor) {
+    if (--solutions_ < 0) return std::nullopt;
+    const absl::StatusOr<Result> result = Solve(WithFasterLinks(problem_, device_, factor), options_);
+    if (!result.ok() || result->gap_percent > 0) return std::nullopt;
+    return result->device_of;
+  }
+
+  Alternative* Open(size_t node) {
+    for (Alternative& move : result_.alternatives[node]) {
+      if (move.device == device_ && move.supported && !move.flip_link_factor) return &move;
+    }
+    return nullptr;
+  }
+
+  void Between(double low, const Assignment& at_low, double high, const Assignment& at_high) {
+    if (Coming(at_low, at_high).empty()) return;
+    const double middle = std::sqrt(low * high);
+    if (high < low * (1 + kPrecision)) {
+      Confirm(middle);
+      return;
+    }
+    const std::optional<Assignment> at_middle = Solution(middle);
+    if (!at_middle) return;
+    Between(low, at_low, middle, *at_middle);
+    Between(middle, *at_middle, high, at_high);
+  }
+
+  // The moves of nodes that are elsewhere in one plan and here in the other, and have no threshold yet.
+  std::vector<Alternative*> Coming(const Assignment& from, const Assignment& to) {
+    std::vector<Alternative*> moves;
+    for (size_t node = 0; node < from.size(); ++node) {
+      if (from[node] == device_ || to[node] != device_) continue;
+      if (Alternative* move = Open(node)) moves.push_back(move);
+    }
+    return moves;
+  }
+
+  // Plans of equal cost may differ by accident so close to a threshold; a little away from it they must not.
+  void Confirm(double factor) {
+    const std::optional<Assignment> below = Solution(factor * (1 - kMargin));
+    const std::optional<Assignment> above = Solution(factor * (1 + kMargin));
+    if (!below || !above) return;
+    for (Alternative* move : Coming(*below, *above)) SetFlip(factor, *move);
+  }
+
+  void SetFlip(double factor, Alternative& move) const {
+    double slowest = 0;
+    for (size_t other = 0; other < problem_.devices.size(); ++other) {
+      for (const Link& link : {problem_.links[device_][other], problem_.links[other][device_]}) {
+        const double bandwidth = link.bandwidth_bytes_per_us;
+        if (static_cast<int>(other) == device_ || bandwidth == 0) continue;
+        slowest = slowest == 0 ? bandwidth : std::min(slowest, bandwidth);
+      }
+    }
+    move.flip_link_factor = factor;
+    move.flip_bandwidth_bytes_per_us = slowest * factor;
+  }
+
+  const Problem& problem_;
+  SolveOptions options_;
+  const int device_;
+  int solutions_;  // that may still be computed
+  Result& result_;
+};
+
+}  // namespace
+
+Problem WithFasterLinks(const Problem& problem, int device, double factor) {
+  Problem result = problem;
+  for (size_t other = 0; other < problem.devices.size(); ++other) {
+    if (static_cast<int>(other) == device) continue;
+    result.links[device][other].bandwidth_bytes_per_us *= factor;
+    result.links[other][device].bandwidth_bytes_per_us *= factor;
+  }
+  return result;
+}
+
+void FindLinkFlips(const Problem& problem, const SolveOptions& options, Result& result) {
+  const int devices = static_cast<int>(problem.devices.size());
+  if (devices < 2 || problem.objective == Objective::kEnergy || result.gap_percent > 0) return;
+  double solutions = kNodesToSolve / static_cast<double>(problem.nodes.size() * devices);
+  if (result.solver == "integer programme") solutions /= kProgrammesAreSlower;
+  for (int device = 0; device < devices; ++device) {
+    Halving(problem, options, device, static_cast<int>(solutions), result).Run();
+  }
+}
+
+}  // namespace heddle::ir::partition
