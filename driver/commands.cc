@@ -105,15 +105,11 @@ absl::Status RunCommand(const RunOptions& options) {
 
 absl::Status PartitionCommand(const RunOptions& options) {
   if (IsPlacementGraphFile(options.model)) return PartitionGraphCommand(options);
-  if (options.objective != "latency") {
-    return ir::UserError("E-USAGE-034", fmt::format("a model is partitioned for latency; '{}' is for placement graphs", options.objective),
-                         "Use --objective latency.");
-  }
   HEDDLE_ASSIGN_OR_RETURN(const Target target, LoadTarget(options.target));
   HEDDLE_ASSIGN_OR_RETURN(DeviceSet set, MakeDevices(target, options.devices, options.threads));
   HEDDLE_ASSIGN_OR_RETURN(ir::Graph graph, LoadModel(options.model, options.shapes, false));
   HEDDLE_RETURN_IF_ERROR(RunPipeline(graph, options.skip_passes));
-  HEDDLE_ASSIGN_OR_RETURN(const PartitionModel model, BuildPartitionModel(graph, set.devices, target, {}));
+  HEDDLE_ASSIGN_OR_RETURN(const PartitionModel model, BuildPartitionModel(graph, set.devices, target, options.objective, {}));
   ir::partition::SolveOptions solve;
   solve.time_limit_seconds = options.time_limit_s;
   HEDDLE_ASSIGN_OR_RETURN(const ir::partition::Result result, ir::partition::Solve(model.problem, solve));

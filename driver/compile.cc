@@ -68,9 +68,6 @@ class ModelRun {
   }
 
   absl::Status Prepare() {
-    if (options_.objective != "latency") {
-      return ir::UserError("E-USAGE-005", fmt::format("objective '{}' is not supported", options_.objective), "use --objective latency");
-    }
     HEDDLE_ASSIGN_OR_RETURN(target_, LoadTarget(options_.target));
     HEDDLE_ASSIGN_OR_RETURN(DeviceSet set, MakeDevices(target_, options_.devices, options_.threads));
     devices_ = std::move(set.devices);
@@ -121,14 +118,14 @@ class ModelRun {
 
   absl::Status Partition() {
     talk_.Step("partition for " + target_.name);
-    HEDDLE_ASSIGN_OR_RETURN(model_, BuildPartitionModel(graph_, devices_, target_, Progress()));
+    HEDDLE_ASSIGN_OR_RETURN(model_, BuildPartitionModel(graph_, devices_, target_, options_.objective, Progress()));
     ir::partition::SolveOptions solve;
     solve.time_limit_seconds = options_.time_limit_s;
     HEDDLE_ASSIGN_OR_RETURN(result_, ir::partition::Solve(model_.problem, solve));
     if (options_.reproducible) HEDDLE_RETURN_IF_ERROR(CheckPlanReproducible(model_, result_));
     plan_ = RegionsOf(model_, result_);
-    talk_.Detail(fmt::format("{} regions, {:.1f} us, gap {:.2f} %, {} in {:.2f} s", plan_.size(), result_.cost_us, result_.gap_percent,
-                             result_.solver, result_.solve_seconds));
+    talk_.Detail(fmt::format("{} regions, {} {:.1f} {}, gap {:.2f} %, {} in {:.2f} s", plan_.size(), options_.objective, result_.cost,
+                             ir::partition::UnitOf(model_.problem.objective), result_.gap_percent, result_.solver, result_.solve_seconds));
     return WritePhase("03-partition", graph_);
   }
 

@@ -54,7 +54,6 @@ absl::StatusOr<DeviceSet> MakeDevices(const Target& target, const std::vector<st
     const bool is_host = description.kind == "cpu" && !have_host;
     if (!is_host && !Allowed(description, allowed)) continue;
     nlohmann::json section = description.section;
-    section.erase("optional");
     if (description.kind == "cpu" && threads > 0) section["threads"] = threads;
     auto device = MakeDevice(description.kind, section);
     if (!device.ok()) {

@@ -63,11 +63,12 @@ absl::StatusOr<ExplorePoint> Evaluate(const ir::Graph& graph, const Target& base
     point.resources = hls::EstimateResources(accelerator->params());
     lanes = accelerator->params().peak_macs_per_cycle();
   }
-  HEDDLE_ASSIGN_OR_RETURN(const PartitionModel model, BuildPartitionModel(graph, set.devices, target, {}));
+  HEDDLE_ASSIGN_OR_RETURN(const PartitionModel model, BuildPartitionModel(graph, set.devices, target, options.objective, {}));
   ir::partition::SolveOptions solve;
   solve.time_limit_seconds = options.time_limit_s;
+  solve.alternatives = false;
   HEDDLE_ASSIGN_OR_RETURN(const ir::partition::Result result, ir::partition::Solve(model.problem, solve));
-  point.latency_us = result.cost_us;
+  point.latency_us = result.evaluation.latency_us;
   HEDDLE_RETURN_IF_ERROR(CompileRegions(graph, RegionsOf(model, result), set, point));
   if (point.cycles_estimated > 0) point.utilisation = static_cast<double>(point.macs) / (static_cast<double>(point.cycles_estimated) * lanes);
   const auto within = [](int64_t needed, std::optional<int64_t> allowed) { return !allowed || needed <= *allowed; };

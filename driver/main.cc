@@ -29,19 +29,20 @@ void AddTalk(CLI::App& app, TalkOptions& talk) {
 }
 
 void AddModelOptions(CLI::App& app, RunOptions& options, const std::string& what = "an ONNX model (.onnx) or textual IR (.ir)",
-                     const std::vector<std::string>& objectives = {"latency"}) {
+                     const std::string& objective = "what the partition minimises: the time of one inference, the time between inferences in a steady stream, or the energy of one") {
   app.add_option("model", options.model, what)->required();
   app.add_option("-t,--target", options.target, "target: a preset's name (see `heddle targets`) or a JSON file")->capture_default_str();
   app.add_option("--shape", options.shapes, "shape of a graph input with unknown dimensions: NAME=1,3,224,224");
   app.add_option("--devices", options.devices, "use only these devices of the target (names or kinds), e.g. cpu,accelerator")->delimiter(',');
   app.add_option("--skip-pass", options.skip_passes, "leave a pass of the pipeline out (see `heddle passes`); several with commas")->delimiter(',');
-  app.add_option("--objective", options.objective, "what the partition minimises")->check(CLI::IsMember(objectives))->capture_default_str();
+  app.add_option("--objective", options.objective, objective)->check(CLI::IsMember({"latency", "throughput", "energy"}))->capture_default_str();
   app.add_option("--time-limit", options.time_limit_s, "seconds for the partitioner; past it, the best plan with its gap")->check(CLI::PositiveNumber)->capture_default_str();
   AddTalk(app, options.talk);
 }
 
 void AddPartitionOptions(CLI::App& app, RunOptions& options) {
-  AddModelOptions(app, options, "a model (.onnx, .ir), or a placement graph (.json, see docs/partitioning.md)", {"latency", "throughput"});
+  AddModelOptions(app, options, "a model (.onnx, .ir), or a placement graph (.json, see docs/partitioning.md)",
+                  "what the partition minimises (placement graphs: latency or throughput)");
   app.get_option("--time-limit")->each([&options](const std::string&) { options.time_limit_given = true; })->description(
       "seconds; past it, the best plan with its gap (placement graphs: default 60)");
   app.add_flag_callback("--contiguous", [&options] { options.contiguous = true; }, "placement graph, throughput: the devices form a pipeline (default)");

@@ -41,9 +41,11 @@ class Builder {
   Builder(const ir::Graph& graph, const DeviceList& devices, const Target& target)
       : graph_(graph), devices_(devices), target_(target) {}
 
-  absl::StatusOr<PartitionModel> Build(const std::function<void(const std::string&)>& progress) {
+  absl::StatusOr<PartitionModel> Build(const std::string& objective, const std::function<void(const std::string&)>& progress) {
     HEDDLE_ASSIGN_OR_RETURN(const std::vector<ir::NodeId> order, graph_.TopologicalOrder());
+    HEDDLE_RETURN_IF_ERROR(ReadPowers(objective == "energy"));
     AddDevices();
+    HEDDLE_ASSIGN_OR_RETURN(model_.problem.objective, ObjectiveCalled(objective));
     model_.members = Groups(graph_, order);
     model_.support.resize(static_cast<size_t>(graph_.num_node_slots()));
     for (size_t i = 0; i < model_.members.size(); ++i) {
@@ -56,10 +58,36 @@ class Builder {
   }
 
  private:
+  static absl::StatusOr<part::Objective> ObjectiveCalled(const std::string& name) {
+    for (part::Objective objective : {part::Objective::kLatency, part::Objective::kThroughput, part::Objective::kEnergy}) {
+      if (part::NameOf(objective) == name) return objective;
+    }
+    return ir::UserError("E-USAGE-005", fmt::format("objective '{}' is not supported", name), "use latency, throughput or energy");
+  }
+
+  absl::Status ReadPowers(bool needed) {
+    model_.has_energy = true;
+    for (const auto& device : devices_) {
+      const TargetDevice* description = nullptr;
+      for (const TargetDevice& candidate : target_.devices) {
+        if (candidate.name == device->name()) description = &candidate;
+      }
+      const bool known = description != nullptr && description->active_w.has_value();
+      active_w_.push_back(known ? *description->active_w : 0);
+      model_.has_energy = model_.has_energy && known;
+      if (known || !needed) continue;
+      return ir::UserError("E-TARGET-006", fmt::format("target {} does not say what device '{}' draws: expected active_w, found none", target_.name, device->name()),
+                           "add active_w and power_source to the device (docs/targets.md)");
+    }
+    return absl::OkStatus();
+  }
+
   void AddDevices() {
     std::vector<part::Device> devices;
     for (const auto& device : devices_) {
-      devices.push_back({device->name(), device->kind(), device->launch_overhead_us(), std::nullopt, std::nullopt});
+      part::Device info{device->name(), device->kind(), device->launch_overhead_us()};
+      info.launch_uj = active_w_[devices.size()] * info.launch_us;  // 1 W for 1 us is 1 uJ
+      devices.push_back(std::move(info));
     }
     model_.problem = part::Problem::WithDevices(std::move(devices));
     for (size_t i = 0; i < devices_.size(); ++i) {
@@ -71,7 +99,7 @@ class Builder {
     for (size_t a = 0; a < devices_.size(); ++a) {
       for (size_t b = a + 1; b < devices_.size(); ++b) {
         const TargetLink link = target_.LinkBetween(devices_[a]->name(), devices_[b]->name());
-        model_.problem.Connect(static_cast<int>(a), static_cast<int>(b), {link.latency_us, link.gb_per_s * 1e3});
+        model_.problem.Connect(static_cast<int>(a), static_cast<int>(b), {link.latency_us, link.gb_per_s * 1e3, link.pj_per_byte * 1e-6});
       }
     }
   }
@@ -114,6 +142,7 @@ class Builder {
         continue;
       }
       options.push_back(part::Option::Cost(cost->time_us, std::string(ir::ProvenanceName(cost->provenance))));
+      options.back().energy_uj = active_w_[d] * cost->time_us;
       costs[d] = *std::move(cost);
     }
     for (ir::NodeId id : group) node_of_[id] = static_cast<int>(index);
@@ -144,13 +173,14 @@ class Builder {
   const Target& target_;
   PartitionModel model_;
   std::map<ir::NodeId, int> node_of_;
+  std::vector<double> active_w_;  // by device
 };
 
 }  // namespace
 
 absl::StatusOr<PartitionModel> BuildPartitionModel(const ir::Graph& graph, const DeviceList& devices, const Target& target,
-                                                   const std::function<void(const std::string&)>& progress) {
-  return Builder(graph, devices, target).Build(progress);
+                                                   const std::string& objective, const std::function<void(const std::string&)>& progress) {
+  return Builder(graph, devices, target).Build(objective, progress);
 }
 
 std::vector<PlannedRegion> RegionsOf(const PartitionModel& model, const ir::partition::Result& result) {

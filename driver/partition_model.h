@@ -25,11 +25,14 @@ struct PartitionModel {
   std::vector<std::vector<ir::Support>> support;
   // [problem node][device]: cost with its source; time 0 where refused.
   std::vector<std::vector<ir::Cost>> costs;
+  bool has_energy = false;  // the target gives every device's power
 };
 
-// Asks every device about every group. E-PARTITION-… where a node has no device at all: names all of them with reasons.
+// Asks every device about every group. `objective`: latency, throughput or energy; E-TARGET-006 where energy is asked for
+// and the target does not say what a device draws, E-USAGE-005 for another word. E-PARTITION-… where a node has no device
+// at all: names all of them with reasons.
 absl::StatusOr<PartitionModel> BuildPartitionModel(const ir::Graph& graph, const DeviceList& devices,
-                                                   const Target& target,
+                                                   const Target& target, const std::string& objective,
                                                    const std::function<void(const std::string&)>& progress);
 
 // A stretch of the plan: nodes that one device runs as one region, in the order of execution.

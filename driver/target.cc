@@ -19,6 +19,7 @@ using nlohmann::json;
 
 constexpr int64_t kMostBytes = 1 << 20;    // of a target file
 constexpr double kMostMicroseconds = 1e9;  // a quarter of an hour: a longer latency is a typing error
+constexpr double kMostPicojoules = 1e9, kMostWatts = 1e6;
 constexpr double kLeastGbPerS = 1e-6, kMostGbPerS = 1e6;
 
 absl::Status Wrong(const std::string& origin, const std::string& what) {
@@ -34,22 +35,41 @@ absl::Status CheckKeys(const json& object, const std::set<std::string>& known, c
   return absl::OkStatus();
 }
 
+// A power without a source is a number that nobody can check: it is refused.
+absl::Status ReadPower(const std::string& origin, TargetDevice& device) {
+  if (device.section.contains("active_w") != device.section.contains("power_source")) {
+    return Wrong(origin, fmt::format("device '{}': 'active_w' and 'power_source' go together", device.name));
+  }
+  if (!device.section.contains("active_w")) return absl::OkStatus();
+  device.active_w = device.section["active_w"].get<double>();
+  device.power_source = device.section["power_source"].get<std::string>();
+  if (!(*device.active_w >= 0 && *device.active_w <= kMostWatts) || device.power_source.empty()) {
+    return Wrong(origin, fmt::format("device '{}': active_w must be 0 to {:g}, power_source a sentence", device.name, kMostWatts));
+  }
+  device.section.erase("active_w");
+  device.section.erase("power_source");
+  return absl::OkStatus();
+}
+
 absl::StatusOr<TargetDevice> ReadDevice(const json& section, const std::string& origin) {
   if (!section.is_object() || !section.contains("name") || !section["name"].is_string() || !section.contains("kind")) {
     return Wrong(origin, "a device needs a 'name' and a 'kind'");
   }
-  TargetDevice device{section["name"], section.value("kind", ""), section.value("optional", false), section};
+  TargetDevice device{section["name"], section.value("kind", ""), section.value("optional", false), std::nullopt, "", section};
   if (device.kind != "cpu" && device.kind != "gpu" && device.kind != "accelerator") {
     return Wrong(origin, fmt::format("device '{}': kind '{}' is not cpu, gpu or accelerator", device.name, device.kind));
   }
+  HEDDLE_RETURN_IF_ERROR(ReadPower(origin, device));
+  device.section.erase("optional");
   return device;
 }
 
 absl::StatusOr<TargetLink> ReadLink(const json& section, const Target& target, const std::string& origin) {
-  HEDDLE_RETURN_IF_ERROR(CheckKeys(section, {"between", "latency_us", "gb_per_s"}, origin, "a link"));
+  HEDDLE_RETURN_IF_ERROR(CheckKeys(section, {"between", "latency_us", "gb_per_s", "pj_per_byte"}, origin, "a link"));
   const json between = section.value("between", json::array());
   if (!between.is_array() || between.size() != 2) return Wrong(origin, "a link needs 'between': [device, device]");
-  TargetLink link{between[0], between[1], section.value("latency_us", 0.0), section.value("gb_per_s", 0.0)};
+  TargetLink link{between[0], between[1], section.value("latency_us", 0.0), section.value("gb_per_s", 0.0),
+                  section.value("pj_per_byte", 0.0)};
   for (const std::string& name : {link.from, link.to}) {
     const bool known = std::any_of(target.devices.begin(), target.devices.end(), [&](const auto& d) { return d.name == name; });
     if (!known) return Wrong(origin, fmt::format("a link names device '{}', which the target does not have", name));
@@ -58,6 +78,9 @@ absl::StatusOr<TargetLink> ReadLink(const json& section, const Target& target, c
       !(link.gb_per_s >= kLeastGbPerS && link.gb_per_s <= kMostGbPerS)) {
     return Wrong(origin, fmt::format("link {}–{}: latency_us must be 0 to {:g} and gb_per_s {:g} to {:g}, found {:g} and {:g}", link.from,
                                      link.to, kMostMicroseconds, kLeastGbPerS, kMostGbPerS, link.latency_us, link.gb_per_s));
+  }
+  if (!(link.pj_per_byte >= 0 && link.pj_per_byte <= kMostPicojoules)) {
+    return Wrong(origin, fmt::format("link {}–{}: pj_per_byte must be 0 to {:g}, found {:g}", link.from, link.to, kMostPicojoules, link.pj_per_byte));
   }
   return link;
 }
@@ -117,14 +140,15 @@ const TargetLink* Direct(const std::vector<TargetLink>& links, const std::string
 }  // namespace
 
 TargetLink Target::LinkBetween(const std::string& from, const std::string& to) const {
-  if (const TargetLink* link = Direct(links, from, to)) return {from, to, link->latency_us, link->gb_per_s};
+  if (const TargetLink* link = Direct(links, from, to)) return {from, to, link->latency_us, link->gb_per_s, link->pj_per_byte};
   const auto host = std::find_if(devices.begin(), devices.end(), [](const auto& d) { return d.kind == "cpu"; });
   const TargetLink* first = Direct(links, from, host->name);
   const TargetLink* second = Direct(links, host->name, to);
   if (first && second) {
-    return {from, to, first->latency_us + second->latency_us, 1 / (1 / first->gb_per_s + 1 / second->gb_per_s)};
+    return {from, to, first->latency_us + second->latency_us, 1 / (1 / first->gb_per_s + 1 / second->gb_per_s),
+            first->pj_per_byte + second->pj_per_byte};
   }
-  return {from, to, 0, 1e6};  // no link named: the devices share memory and caches
+  return {from, to, 0, 1e6, 0};  // no link named: the devices share memory and caches
 }
 
 absl::StatusOr<Target> ParseTarget(const std::string& json_text, const std::string& origin) {

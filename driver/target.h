@@ -15,13 +15,16 @@ struct TargetLink {
   std::string from, to;  // device names; the link works both ways
   double latency_us = 0;
   double gb_per_s = 1;
+  double pj_per_byte = 0;  // energy of a transfer
 };
 
 struct TargetDevice {
   std::string name;
   std::string kind;        // "cpu", "gpu" or "accelerator"
   bool optional = false;   // left out, with a word on it, where the machine cannot run it
-  nlohmann::json section;  // as in the file: the device's own package reads it
+  std::optional<double> active_w;  // power that it adds while it computes
+  std::string power_source;        // where that figure comes from; not empty where there is one
+  nlohmann::json section;  // the other keys: the device's own package reads them
 };
 
 struct Target {

@@ -1,4 +1,5 @@
-// The timeline of one inference: transfers, launches and regions one after the other, as the plan's objective assumes.
+// The timeline of the plan: one inference, devices and links side by side as the plan's sequence has them, and a steady
+// stream of inferences.
 #ifndef HEDDLE_DRIVER_TIMELINE_H_
 #define HEDDLE_DRIVER_TIMELINE_H_
 
@@ -13,7 +14,7 @@ namespace heddle::driver {
 // where another processor stood in for the target's.
 std::optional<report::Quantity> ActualTime(const RunFacts& facts, size_t index);
 
-// Fills report.timeline and report.latency_us. Needs report.partition.
+// Fills report.timeline, report.latency_us and report.steady.
 void BuildTimeline(const RunFacts& facts, report::Report& report);
 
 }  // namespace heddle::driver

@@ -108,7 +108,7 @@ class Story {
     std::string text = fmt::format("{} there, {}", FormatUs(other.cost_us), Provenance(other.device));
     if (other.transfer_delta_us != 0) text += fmt::format("; transfers {}", Signed(other.transfer_delta_us));
     if (other.launch_delta_us != 0) text += fmt::format("; launches {}", Signed(other.launch_delta_us));
-    Line("on " + Printable(other.device), text + fmt::format("; whole plan {}", Signed(other.delta_us)));
+    Line("on " + Printable(other.device), text + "; whole plan " + (other.delta_uj ? (*other.delta_uj >= 0 ? "+" : "") + FormatUj(*other.delta_uj) : Signed(other.delta_us)));
     for (const Flip& flip : node_.flips_if) {
       if (flip.device == other.device) Line("", Printable(flip.text));
     }

@@ -38,12 +38,18 @@ class Filler {
 
   void FillSums() {
     Partition& partition = report_.partition;
-    partition.objective = "latency";
-    partition.cost_us = result_.cost_us;
+    const bool energy = problem_.objective == part::Objective::kEnergy;
+    partition.objective = part::NameOf(problem_.objective);
+    partition.cost_us = energy ? result_.evaluation.latency_us : result_.cost;
+    partition.latency_us = result_.evaluation.latency_us;
+    partition.period_us = result_.evaluation.period_us;
+    if (energy) partition.cost_uj = result_.cost;
+    if (energy) partition.lower_bound_uj = result_.lower_bound;
+    if (result_.evaluation.energy_uj > 0) partition.energy_uj = result_.evaluation.energy_uj;
     partition.node_us = result_.evaluation.node_us;
     partition.transfer_us = result_.evaluation.transfer_us;
     partition.launch_us = result_.evaluation.launch_us;
-    partition.lower_bound_us = result_.lower_bound_us;
+    partition.lower_bound_us = energy ? 0 : result_.lower_bound;
     partition.gap_percent = result_.gap_percent;
     partition.solver = result_.solver;
     partition.solve_seconds = result_.solve_seconds;
@@ -107,7 +113,12 @@ class Filler {
       node.not_on[device] = {"", "the device's capacity or its limit of regions is used up by the other nodes"};
       return;
     }
-    node.alternatives.push_back({device, move.cost_us, move.transfer_delta_us, move.launch_delta_us, move.delta_us});
+    Alternative other{device, move.cost_us, move.transfer_delta_us, move.launch_delta_us, move.delta, std::nullopt};
+    if (problem_.objective == part::Objective::kEnergy) {
+      other.delta_uj = move.delta;
+      other.delta_us = move.cost_us - node.costs_us[node.device] + move.transfer_delta_us + move.launch_delta_us;
+    }
+    node.alternatives.push_back(std::move(other));
     const std::string text = move.flips_if.empty()
                                  ? "no faster link to " + device + " and no shorter time there would be enough"
                                  : move.flips_if;
@@ -116,16 +127,25 @@ class Filler {
     node.flips_if.push_back(std::move(flip));
   }
 
-  static std::string Why(const Node& node) {
+  // In the objective's unit.
+  static double Delta(const Alternative& other) { return other.delta_uj.value_or(other.delta_us); }
+
+  std::string Cost(const Alternative& other) const {
+    if (other.delta_uj) return fmt::format("one inference would cost {} more", FormatUj(*other.delta_uj));
+    const bool stream = problem_.objective == part::Objective::kThroughput;
+    return fmt::format("{} would take {} longer", stream ? "each inference of a stream" : "the plan", FormatUs(other.delta_us));
+  }
+
+  std::string Why(const Node& node) const {
     if (node.alternatives.empty()) {
       return fmt::format("Only {} takes it{}.", node.device, node.not_on.empty() ? "; there is no other device" : "");
     }
     const Alternative& next =
         *std::min_element(node.alternatives.begin(), node.alternatives.end(),
-                          [](const Alternative& a, const Alternative& b) { return a.delta_us < b.delta_us; });
+                          [](const Alternative& a, const Alternative& b) { return Delta(a) < Delta(b); });
     const auto own = node.costs_us.find(node.device);
     const double own_us = own == node.costs_us.end() ? 0 : own->second;
-    if (next.delta_us < 1e-9) {
+    if (Delta(next) < 1e-9) {
       return fmt::format("{} and {} cost the plan the same.", node.device, next.device);
     }
     std::string text = fmt::format("Here it takes {}; on {} {}", FormatUs(own_us), next.device, FormatUs(next.cost_us));
@@ -137,7 +157,7 @@ class Filler {
           fmt::format("{} {} {} of {}", separator, FormatUs(std::abs(delta_us)), delta_us > 0 ? "more" : "less", what);
       separator = " and";
     }
-    return text + fmt::format(": the plan would take {} longer.", FormatUs(next.delta_us));
+    return text + ": " + Cost(next) + ".";
   }
 
   void FillRegions() {

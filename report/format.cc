@@ -41,6 +41,20 @@ std::string FormatUs(double us) {
   return Digits(us) + " us";
 }
 
+std::string FormatUj(double uj) {
+  if (std::abs(uj) >= 0.9995e6) return Digits(uj / 1e6) + " J";
+  if (std::abs(uj) >= 0.9995e3) return Digits(uj / 1e3) + " mJ";
+  return Digits(uj) + " uJ";
+}
+
+std::string FormatCost(const Partition& partition) {
+  return partition.cost_uj ? FormatUj(*partition.cost_uj) : FormatUs(partition.cost_us);
+}
+
+std::string FormatBound(const Partition& partition) {
+  return partition.lower_bound_uj ? FormatUj(*partition.lower_bound_uj) : FormatUs(partition.lower_bound_us);
+}
+
 std::string FormatCount(double count) {
   for (const auto& [size, unit] : {std::pair{1e9, " G"}, {1e6, " M"}, {1e3, " k"}}) {
     if (std::abs(count) >= 0.9995 * size) return Digits(count / size) + unit;

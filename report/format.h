@@ -5,13 +5,20 @@
 #include <cstdint>
 #include <string>
 
+#include "report/report.h"
+
 namespace heddle::report {
 
 std::string FormatUs(double us);             // "3.21 us", "1.25 ms", "2.10 s"
+std::string FormatUj(double uj);             // "812 uJ", "1.25 mJ", "2.10 J"
 std::string FormatCount(double count);       // "812", "12.5 M"
 std::string FormatBytes(double bytes);       // "812 B", "1.25 MB" (powers of 1000)
 std::string FormatThousands(int64_t value);  // "48,213"
 std::string FormatPercent(double percent);   // "0 %", "0.031 %", "62.1 %"
+
+// A plan's cost in its objective, and the bound on it.
+std::string FormatCost(const Partition& partition);
+std::string FormatBound(const Partition& partition);
 
 // (actual - predicted) / predicted, "+1.6 %"; "" where predicted is 0.
 std::string FormatDeviation(double predicted, double actual);

@@ -77,7 +77,11 @@ std::string Facts(const Report& report) {
   }
   const Partition& p = report.partition;
   html += Card("partition", p.gap_percent == 0 ? "optimal" : FormatPercent(p.gap_percent) + " gap",
-               fmt::format("bound {}, {}", FormatUs(p.lower_bound_us), EscapeHtml(p.solver)));
+               fmt::format("{} bound {}, {}", EscapeHtml(p.objective), FormatBound(p), EscapeHtml(p.solver)));
+  if (report.steady && report.steady->period_us.value > 0) {
+    html += Card("in a stream", FormatCount(1e6 / report.steady->period_us.value) + "/s",
+                 fmt::format("one each {}, {}", FormatUs(report.steady->period_us.value), EscapeHtml(report.steady->bottleneck)));
+  }
   return html + "</div>\n";
 }
 

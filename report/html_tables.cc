@@ -165,11 +165,14 @@ std::string AcceleratorCard(const Accelerator& a) {
 std::string CertificateCard(const Partition& p) {
   return "<article class=\"card\"><h3>Certificate</h3>" +
          Pairs({{"objective", p.objective},
-                {"predicted cost", FormatUs(p.cost_us)},
+                {"predicted cost", FormatCost(p)},
+                {"latency", FormatUs(p.latency_us)},
+                {"in a stream", FormatUs(p.period_us) + " an inference"},
+                {"energy", p.energy_uj ? FormatUj(*p.energy_uj) : "the target gives no powers"},
                 {"nodes", FormatUs(p.node_us)},
                 {"transfers", FormatUs(p.transfer_us)},
                 {"launches", FormatUs(p.launch_us)},
-                {"lower bound", FormatUs(p.lower_bound_us)},
+                {"lower bound", FormatBound(p)},
                 {"gap", p.gap_percent == 0 ? "0 %: proven optimal for these costs" : FormatPercent(p.gap_percent)},
                 {"solver", p.solver},
                 {"solved in", fmt::format("{:.3f} s", p.solve_seconds)}}) +

@@ -121,10 +121,15 @@ template <typename F>
 void Visit(F& f, Partition& p) {
   f("objective", p.objective);
   f("cost_us", p.cost_us);
+  f("cost_uj", p.cost_uj);
+  f("latency_us", p.latency_us);
+  f("period_us", p.period_us);
+  f("energy_uj", p.energy_uj);
   f("node_us", p.node_us);
   f("transfer_us", p.transfer_us);
   f("launch_us", p.launch_us);
   f("lower_bound_us", p.lower_bound_us);
+  f("lower_bound_uj", p.lower_bound_uj);
   f("gap_percent", p.gap_percent);
   f("solver", p.solver);
   f("solve_seconds", p.solve_seconds);
@@ -143,6 +148,7 @@ void Visit(F& f, Alternative& a) {
   f("transfer_delta_us", a.transfer_delta_us);
   f("launch_delta_us", a.launch_delta_us);
   f("delta_us", a.delta_us);
+  f("delta_uj", a.delta_uj);
 }
 template <typename F>
 void Visit(F& f, Flip& flip) {
@@ -183,6 +189,15 @@ void Visit(F& f, Event& e) {
   f("end_us", e.end_us);
 }
 template <typename F>
+void Visit(F& f, SteadyState& s) {
+  f("period_us", s.period_us);
+  f("bound_us", s.bound_us);
+  f("bottleneck", s.bottleneck);
+  f("latency_us", s.latency_us);
+  f("inferences", s.inferences);
+  f("busy_percent", s.busy_percent);
+}
+template <typename F>
 void Visit(F& f, Resources& r) {
   f("lut", r.lut);
   f("ff", r.ff);
@@ -206,6 +221,7 @@ void Visit(F& f, Report& r) {
   f("verdict", r.verdict);
   f("latency_us", r.latency_us);
   f("cpu_only_us", r.cpu_only_us);
+  f("steady", r.steady);
   f("devices", r.devices);
   f("accelerator", r.accelerator);
   f("partition", r.partition);

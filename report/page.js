@@ -65,7 +65,8 @@
     others.forEach(function (other) {
       var option = add(details, 'div', undefined, 'option');
       add(option, 'p').appendChild(document.createElement('b')).textContent =
-          other.device + ': the plan would take ' + signed(other.delta_us);
+          other.device + ': the plan\'s cost would change by ' +
+          (other.delta_uj === undefined ? signed(other.delta_us) : (other.delta_uj >= 0 ? '+' : '') + other.delta_uj.toPrecision(3) + ' uJ');
       add(option, 'p', time(other.cost_us) + ' there ' + (kinds[other.device] || '') + ', transfers ' +
           signed(other.transfer_delta_us) + ', launches ' + signed(other.launch_delta_us));
       (node.flips_if || []).forEach(function (flip) {

@@ -136,12 +136,19 @@ struct Transfer {
 };
 
 struct Partition {
-  std::string objective = "latency";
-  double cost_us = 0;  // node_us + transfer_us + launch_us, all predicted
-  double node_us = 0;
+  std::string objective = "latency";  // or throughput, energy
+  // The plan's cost in the objective; with objective energy that is cost_uj, and cost_us is the plan's latency.
+  double cost_us = 0;
+  std::optional<double> cost_uj;
+  // All three objectives of the plan, predicted.
+  double latency_us = 0;            // of one inference, devices and links side by side
+  double period_us = 0;             // between inferences in a steady stream: the busiest device or link
+  std::optional<double> energy_uj;  // of one inference, absent where the target does not say what its devices draw
+  double node_us = 0;               // sums of the plan's parts
   double transfer_us = 0;
   double launch_us = 0;
-  double lower_bound_us = 0;  // no placement is predicted to cost less
+  double lower_bound_us = 0;  // no plan is predicted to cost less; 0 with objective energy
+  std::optional<double> lower_bound_uj;
   double gap_percent = 0;     // 0: proven optimal for these costs
   std::string solver;
   double solve_seconds = 0;
@@ -162,7 +169,8 @@ struct Alternative {
   double cost_us = 0;  // of the node there
   double transfer_delta_us = 0;
   double launch_delta_us = 0;
-  double delta_us = 0;  // of the whole plan
+  double delta_us = 0;  // of the whole plan's cost; with objective energy of its nodes, transfers and launches
+  std::optional<double> delta_uj;  // objective energy: of the whole plan's cost
   bool operator==(const Alternative&) const = default;
 };
 
@@ -209,6 +217,17 @@ struct Event {
   bool operator==(const Event&) const = default;
 };
 
+// Many inferences one after the other on the same plan: the timeline simulation's answer.
+struct SteadyState {
+  Quantity period_us;               // between the ends of two inferences
+  double bound_us = 0;              // the busiest resource's time for one inference: no schedule of the plan is faster
+  std::string bottleneck;           // that resource
+  double latency_us = 0;            // of one inference in the full pipeline
+  int64_t inferences = 0;           // simulated
+  std::map<std::string, double> busy_percent;  // resource → share of the period
+  bool operator==(const SteadyState&) const = default;
+};
+
 struct Resources {
   int64_t lut = 0;
   int64_t ff = 0;
@@ -235,6 +254,7 @@ struct Report {
   Verdict verdict;
   Quantity latency_us;  // of one inference, host's part and transfers included
   std::optional<Quantity> cpu_only_us;
+  std::optional<SteadyState> steady;  // absent where nothing was planned
   std::vector<DeviceUse> devices;
   std::optional<Accelerator> accelerator;
   Partition partition;

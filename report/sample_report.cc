@@ -151,6 +151,7 @@ void FillOutcome(Builder& b) {
 Report SampleReport() {
   Builder b;
   Network(b);
+  b.problem.objective = part::Objective::kLatency;
   const absl::StatusOr<part::Result> result = part::Solve(b.problem);
   HEDDLE_CHECK(result.ok(), "the sample has a plan");
   Report& r = b.report;
@@ -161,6 +162,7 @@ Report SampleReport() {
   r.devices = {{"cpu", "cpu"}, {"gpu", "gpu"}, {"accelerator", "accelerator"}};
   FillPartition(b.problem, *result, r);
   r.partition.solve_seconds = 0.004;
+  r.steady = SteadyState{{r.partition.period_us, "modelled"}, r.partition.period_us, "gpu", r.partition.latency_us * 2, 64, {{"gpu", 100}, {"accelerator", 62}}};
   FillOutcome(b);
   r.verdict = {
       true, true, true, {"reference interpreter", "cpu", "gpu", "hls c++", "rtl"}, {{"probabilities", 10, 0, 0}}};

@@ -227,14 +227,26 @@ class Screen {
     if (p.solver.empty()) return;
     const std::string claim =
         p.gap_percent == 0 ? "proven optimal for these costs" : "gap " + FormatPercent(p.gap_percent);
-    Labelled("certificate", fmt::format("predicted {}, lower bound {}: {} ({}, {:.3f} s)", FormatUs(p.cost_us),
-                                        FormatUs(p.lower_bound_us), claim, p.solver, p.solve_seconds));
+    std::string plan = fmt::format("{}; predicted latency {}, in a stream {} an inference", p.objective, FormatUs(p.latency_us), FormatUs(p.period_us));
+    if (p.energy_uj) plan += fmt::format(", {}", FormatUj(*p.energy_uj));
+    Labelled("objective", plan);
+    Labelled("certificate", fmt::format("{} {}, lower bound {}: {} ({}, {:.3f} s)", p.objective, FormatCost(p), FormatBound(p), claim, p.solver,
+                                        p.solve_seconds));
     const bool ran = std::any_of(p.regions.begin(), p.regions.end(), [](const Region& region) { return region.actual_us.has_value(); });
     if (ran && report_.latency_us.value > 0) {
       Labelled("prediction",
-               fmt::format("{} predicted, {} found ({})", FormatUs(p.cost_us), FormatUs(report_.latency_us.value),
-                           FormatDeviation(p.cost_us, report_.latency_us.value)));
+               fmt::format("{} predicted, {} found ({})", FormatUs(p.latency_us), FormatUs(report_.latency_us.value),
+                           FormatDeviation(p.latency_us, report_.latency_us.value)));
     }
+    PrintSteady();
+  }
+
+  void PrintSteady() {
+    if (!report_.steady || report_.steady->period_us.value <= 0) return;
+    const SteadyState& steady = *report_.steady;
+    Labelled("throughput", fmt::format("{} inferences a second, one each {} ({}); {} is busy {} of it", FormatCount(1e6 / steady.period_us.value),
+                                       FormatUs(steady.period_us.value), steady.period_us.provenance, Printable(steady.bottleneck),
+                                       FormatPercent(100 * steady.bound_us / steady.period_us.value)));
   }
 
   void PrintBottleneck() {

@@ -275,12 +275,19 @@ class Assignments {
       }
       return;
     }
+    if (WithLaunches(part, OneRegionEach()) >= cost_) return;  // every order has at least that many
     for (const std::vector<int>& regions : RegionCounts()) {
       const double cost = WithLaunches(part, regions);
       if (cost >= cost_) continue;
       cost_ = cost;
       found_ = true;
     }
+  }
+
+  std::vector<int> OneRegionEach() const {
+    std::vector<int> regions(problem_.devices.size());
+    for (int device : device_of_) regions[device] = 1;
+    return regions;
   }
 
   double WithLaunches(double part, const std::vector<int>& regions) const {

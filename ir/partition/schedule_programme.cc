@@ -120,8 +120,7 @@ class Programme {
     steps_.clear();
     Layer layer = FirstLayer();
     for (size_t done = 0; done < problem_.nodes.size(); ++done) {
-      // Out of time: the rest of the way is gone fast.
-      if (Clock::now() >= deadline_) width = std::min<size_t>(width, 20);
+      if (Clock::now() >= deadline_) return Abandon(layer);
       Layer next;
       for (const std::vector<Label>& labels : layer.labels) {
         for (const Label& label : labels) Expand(layer.frontiers[label.frontier], label, next);
@@ -136,6 +135,14 @@ class Programme {
       }
     }
     return best ? PlanOf(*best) : std::nullopt;
+  }
+
+  // Out of time: what is still alive bounds what it could have become.
+  std::optional<Heuristic> Abandon(const Layer& layer) {
+    for (const std::vector<Label>& labels : layer.labels) {
+      for (const Label& label : labels) least_dropped_ = std::min(least_dropped_, label.bound);
+    }
+    return std::nullopt;
   }
 
   std::optional<Heuristic> PlanOf(const Label& label) const {
