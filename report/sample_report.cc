@@ -162,7 +162,7 @@ Report SampleReport() {
   r.devices = {{"cpu", "cpu"}, {"gpu", "gpu"}, {"accelerator", "accelerator"}};
   FillPartition(b.problem, *result, r);
   r.partition.solve_seconds = 0.004;
-  r.steady = SteadyState{{r.partition.period_us, "modelled"}, r.partition.period_us, "gpu", r.partition.latency_us * 2, 64, {{"gpu", 100}, {"accelerator", 62}}};
+  r.steady = SteadyState{{r.partition.period_us, "modelled"}, r.partition.period_us, "accelerator", r.partition.latency_us * 2, 64, {{"accelerator", 100}, {"gpu", 40}}};
   FillOutcome(b);
   r.verdict = {
       true, true, true, {"reference interpreter", "cpu", "gpu", "hls c++", "rtl"}, {{"probabilities", 10, 0, 0}}};

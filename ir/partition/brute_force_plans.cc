@@ -6,6 +6,8 @@
 #include "ir/partition/brute_force_plans.h"
 
 #include <algorithm>
+#include <bit>
+#include <cstdint>
 #include <limits>
 #include <map>
 #include <set>
@@ -40,6 +42,12 @@ class Play {
 
   double end_us() const { return *std::max_element(free_us_.begin(), free_us_.end()); }
   double LargestLoadUs() const { return *std::max_element(load_us_.begin(), load_us_.end()); }
+
+  double SumOfDeviceEndsUs() const {
+    double sum_us = 0;
+    for (int device = 0; device < devices_; ++device) sum_us += free_us_[device * devices_ + device];
+    return sum_us;
+  }
 
   double energy_uj() const { return energy_uj_; }
   double node_end_us(int node) const { return node_end_us_[node]; }
@@ -185,13 +193,26 @@ class Sequences {
       found_ = true;
       return;
     }
-    if (!seen_.insert(play.State()).second) return;
+    if (!seen_.insert(Digest(play.State())).second) return;
     for (int node = 0; node < static_cast<int>(problem_.nodes.size()); ++node) {
       if (!MayFollow(problem_, done_, node)) continue;
       done_[node] = true;
       for (int device = 0; device < static_cast<int>(problem_.devices.size()); ++device) Try(node, device, count);
       done_[node] = false;
     }
+  }
+
+  // 128 bits stand for the state: two of a few million are mistaken for one with a chance below 10^-24.
+  static std::pair<uint64_t, uint64_t> Digest(const std::vector<double>& state) {
+    uint64_t a = 0x9e3779b97f4a7c15, b = 0xc2b2ae3d27d4eb4f;
+    for (double value : state) {
+      const uint64_t bits = std::bit_cast<uint64_t>(value);
+      a = (a ^ bits) * 0xff51afd7ed558ccd;
+      a ^= a >> 32;
+      b = (b + bits) * 0xc4ceb9fe1a85ec53;
+      b ^= b >> 29;
+    }
+    return {a, b};
   }
 
   void Try(int node, int device, size_t count) {
@@ -215,7 +236,7 @@ class Sequences {
   // No completion ends before this: what is left takes its least costs along each path (indices are topological here),
   // and all of it shares the devices.
   double AtLeastUs(const Play& play) const {
-    double least_us = play.end_us();
+    double least_us = play.end_us(), shared_us = play.SumOfDeviceEndsUs();
     std::vector<double> end_us(problem_.nodes.size());
     for (int node = 0; node < static_cast<int>(problem_.nodes.size()); ++node) {
       if (done_[node]) {
@@ -226,9 +247,10 @@ class Sequences {
         if (tensor.producer >= 0 && Reads(tensor, node)) end_us[node] = std::max(end_us[node], end_us[tensor.producer]);
       }
       end_us[node] += LeastUs(node);
+      shared_us += LeastUs(node);
       least_us = std::max(least_us, end_us[node]);
     }
-    return least_us;
+    return std::max(least_us, shared_us / static_cast<double>(problem_.devices.size()));
   }
 
   const Problem& problem_;
@@ -236,7 +258,7 @@ class Sequences {
   bool found_ = false;
   std::vector<PlainRegion> sequence_;
   std::vector<bool> done_;
-  std::set<std::vector<double>> seen_;
+  std::set<std::pair<uint64_t, uint64_t>> seen_;
 };
 
 // Throughput and energy: all assignments, for each all numbers of regions that an order of execution can have.

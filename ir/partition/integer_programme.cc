@@ -72,7 +72,7 @@ class Programme {
 
  private:
   static bool IsClosed(const Bounded& result) {
-    return result.best->evaluation.cost - result.lower_bound <= 1e-7 * std::max(1.0, result.best->evaluation.cost);
+    return result.best->evaluation.cost - result.lower_bound <= 5e-7 * std::max(1.0, result.best->evaluation.cost);
   }
 
   void AddPlacement() {
@@ -254,7 +254,7 @@ class Programme {
     if (theta_ < 0) return false;
     const std::optional<LaunchOrder> order = BestLaunchOrder(problem_, adjacency_, device_of);
     if (order && !order->exact) return false;
-    if (order && order->cost_us <= solution.values[theta_] + 1e-7 * std::max(1.0, order->cost_us)) return false;
+    if (order && order->cost_us <= solution.values[theta_] + 5e-7 * std::max(1.0, order->cost_us)) return false;
     AddConflict(device_of, order);
     return true;
   }

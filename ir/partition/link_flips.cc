@@ -12,8 +12,8 @@ namespace {
 constexpr double kLargestFactor = 65536;
 constexpr double kPrecision = 1e-6;
 constexpr double kMargin = 1e-4;
-constexpr double kNodesToSolve = 60'000;        // nodes x solutions for all devices: about a second
-constexpr double kProgrammesAreSlower = 30;     // integer programmes against dynamic ones
+// Solutions for all devices together: some seconds, since one takes a little more than a time proportional to the nodes.
+constexpr double kMostSolutions = 2000, kSolutionsTimesSquaredNodes = 1e6;
 
 class Halving {
  public:
@@ -107,9 +107,10 @@ Problem WithFasterLinks(const Problem& problem, int device, double factor) {
 
 void FindLinkFlips(const Problem& problem, const SolveOptions& options, Result& result) {
   const int devices = static_cast<int>(problem.devices.size());
-  if (devices < 2 || problem.objective == Objective::kEnergy || result.gap_percent > 0) return;
-  double solutions = kNodesToSolve / static_cast<double>(problem.nodes.size() * devices);
-  if (result.solver == "integer programme") solutions /= kProgrammesAreSlower;
+  const bool by_time = problem.objective == Objective::kSerial || problem.objective == Objective::kLatency;
+  if (devices < 2 || !by_time || result.gap_percent > 0) return;
+  const auto nodes = static_cast<double>(problem.nodes.size());
+  const double solutions = std::min(kMostSolutions, kSolutionsTimesSquaredNodes / (nodes * nodes)) / devices;
   for (int device = 0; device < devices; ++device) {
     Halving(problem, options, device, static_cast<int>(solutions), result).Run();
   }

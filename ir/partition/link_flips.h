@@ -11,8 +11,8 @@ namespace heddle::ir::partition {
 // The problem with all links of `device` so many times as fast (their latencies stay).
 Problem WithFasterLinks(const Problem& problem, int device, double factor);
 
-// Sets the flip_link_factor of result.alternatives. Nothing is set where the plan, or a plan on the way, is not proven;
-// in large graphs, where each solution takes long, the lowest thresholds of each device are found and the others not.
+// Sets the flip_link_factor of result.alternatives, for kSerial and kLatency. Nothing is set where the plan, or a plan on
+// the way, is not proven; in large graphs, where each solution takes long, only the lowest thresholds are found, or none.
 void FindLinkFlips(const Problem& problem, const SolveOptions& options, Result& result);
 
 }  // namespace heddle::ir::partition

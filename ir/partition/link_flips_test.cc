@@ -33,7 +33,7 @@ int CheckFlips(const Problem& problem) {
 class LinkFlips : public testing::TestWithParam<Objective> {};
 
 TEST_P(LinkFlips, BringTheNodeAboveAndNotBelow) {
-  const unsigned graphs = GetParam() == Objective::kThroughput ? 12 : GetParam() == Objective::kLatency ? 40 : 120;
+  const unsigned graphs = GetParam() == Objective::kLatency ? 40 : 120;
   int flips = 0;
   for (unsigned seed = 1; seed <= graphs; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
@@ -43,10 +43,10 @@ TEST_P(LinkFlips, BringTheNodeAboveAndNotBelow) {
     flips += CheckFlips(problem);
   }
   printf("%d flips\n", flips);
-  EXPECT_GE(flips, GetParam() == Objective::kThroughput ? 10 : 50);
+  EXPECT_GE(flips, 50);
 }
 
-INSTANTIATE_TEST_SUITE_P(Objectives, LinkFlips, testing::Values(Objective::kSerial, Objective::kLatency, Objective::kThroughput),
+INSTANTIATE_TEST_SUITE_P(Objectives, LinkFlips, testing::Values(Objective::kSerial, Objective::kLatency),
                          [](const auto& info) { return NameOf(info.param); });
 
 }  // namespace

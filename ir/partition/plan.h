@@ -74,7 +74,8 @@ struct Result {
   double cost = 0;         // = evaluation.cost
   double lower_bound = 0;  // no plan costs less; same unit
   double gap_percent = 0;  // (cost - bound) / cost x 100; 0 is a proof of optimality
-  std::string solver;      // "minimum cut", "dynamic programme", "schedule programme", "integer programme", "single device"
+  std::string solver;      // "minimum cut", "dynamic programme", "schedule programme", "priced dynamic programme",
+                           // "integer programme", "single device"
   double solve_seconds = 0;
   std::vector<std::vector<Alternative>> alternatives;  // [node], one for each other device in the order of devices
   // Latency of everything on one device (kSerial: its sum), where that is possible; one for each device.

@@ -7,6 +7,7 @@
 
 #include "ir/check.h"
 #include "ir/partition/alternatives.h"
+#include "ir/partition/balance_loads.h"
 #include "ir/partition/dynamic_programme.h"
 #include "ir/partition/evaluate.h"
 #include "ir/partition/integer_programme.h"
@@ -18,6 +19,9 @@
 
 namespace heddle::ir::partition {
 namespace {
+
+constexpr size_t kFewColumns = 60;         // the integer programme alone is faster
+constexpr size_t kProgrammeColumns = 600;  // nodes x devices of an integer programme that CBC ends in good time
 
 struct Answer {
   Heuristic plan;
@@ -73,7 +77,7 @@ class Solving {
         if (!*answer) return DoesNotApply("the dynamic programme", "a narrower graph, or more states");
         return **std::move(answer);
       }
-      case Solver::kIntegerProgramme: return ByIntegerProgramme(Start());
+      case Solver::kIntegerProgramme: return ByIntegerProgramme(Start(), options_.time_limit_seconds);
       case Solver::kAuto: break;
     }
     if (cut_applies) return ByCut();
@@ -82,7 +86,7 @@ class Solving {
       HEDDLE_RETURN_IF_ERROR(answer.status());
       if (*answer) return **std::move(answer);
     }
-    return ByIntegerProgramme(Start());
+    return ByIntegerProgramme(Start(), options_.time_limit_seconds);
   }
 
   // The energies as times, solved serially; the plan is then this problem's own.
@@ -103,8 +107,26 @@ class Solving {
     return Answer{*bounded.best, bounded.lower_bound, "schedule programme"};
   }
 
+  // Prices first, which need a narrow graph; what they leave open is for the integer programme where it is small enough.
   absl::StatusOr<Answer> FindThroughput() {
-    HEDDLE_ASSIGN_OR_RETURN(Answer answer, ByIntegerProgramme(BestStart()));
+    const auto begin = std::chrono::steady_clock::now();
+    std::optional<Heuristic> start = BestStart();
+    double bound = 0;
+    const size_t columns = clusters_.nodes.size() * problem_.devices.size();
+    if (start && !HasCapacity(problem_) && columns > kFewColumns) {
+      const std::optional<Bounded> balanced =
+          BalanceLoads(problem_, adjacency_, clusters_, *start, options_.time_limit_seconds / 2, options_.max_states);
+      if (balanced) {
+        start = balanced->best;
+        bound = balanced->lower_bound;
+      }
+    }
+    const double left = options_.time_limit_seconds - std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    const bool proven = start && bound >= start->evaluation.cost * (1 - 1e-6);
+    const bool small = columns <= kProgrammeColumns;
+    if (proven || (start && bound > 0 && (!small || left <= 0))) return Answer{*start, bound, "priced dynamic programme"};
+    HEDDLE_ASSIGN_OR_RETURN(Answer answer, ByIntegerProgramme(start, std::max(left, 0.1)));
+    answer.lower_bound = std::max(answer.lower_bound, bound);
     Improve(problem_, adjacency_, clusters_, answer.plan);  // of plans with the same period, one that is less busy
     return answer;
   }
@@ -156,9 +178,8 @@ class Solving {
     return std::optional<Answer>(AnswerOf(std::move(optimum.device_of), optimum.cost_us, "dynamic programme"));
   }
 
-  absl::StatusOr<Answer> ByIntegerProgramme(const std::optional<Heuristic>& start) const {
-    const Bounded bounded =
-        SolveByIntegerProgramme(problem_, adjacency_, clusters_, start, options_.time_limit_seconds);
+  absl::StatusOr<Answer> ByIntegerProgramme(const std::optional<Heuristic>& start, double time_limit_seconds) const {
+    const Bounded bounded = SolveByIntegerProgramme(problem_, adjacency_, clusters_, start, time_limit_seconds);
     if (!bounded.best) return NoPlan();
     return Answer{*bounded.best, bounded.lower_bound, "integer programme"};
   }
