@@ -4,6 +4,8 @@
 // and open region, one that is nowhere later, nowhere fuller and not busier makes the other superfluous. A label goes
 // too where its bound (BoundRemainingTime, and the work left shared evenly) does not beat the best plan known.
 //
+// Throughput is the same with loads instead of times: nothing waits, and what is free "at" is how much it has to do.
+//
 // Layer by layer (number of nodes), at most `width` labels live, those with the least bounds. If none had to go for want
 // of room the best plan is proven; if not, the least bound among those that went is a bound on all plans, and the width
 // grows as long as time is left.
@@ -82,6 +84,7 @@ class Programme {
         adjacency_(adjacency),
         clusters_(clusters),
         devices_(static_cast<int>(problem.devices.size())),
+        loads_only_(problem.objective == Objective::kThroughput),
         remaining_(BoundRemainingTime(problem, adjacency, clusters)),
         reads_(ReadsOfNodes(problem)),
         makes_(problem.nodes.size()) {
@@ -241,8 +244,7 @@ class Programme {
     if (!TakeCapacity(node, device, label)) return;
     for (int tensor : reads_[node]) Fetch(frontier, tensor, device, label);
     const double cost_us = *problem_.nodes[node].on[device].cost_us;
-    label.open_us += cost_us;
-    label.busy_us += cost_us;
+    Work(cost_us, label);
     Advance(frontier, next.frontiers[target], node, device, label);
     label.frontier = target;
     if (next.frontiers[target].candidates.empty()) Close(next.frontiers[target], label);
@@ -265,17 +267,22 @@ class Programme {
       if (limit && label.used[devices_ + device] > *limit) return false;
     }
     label.open = device;
-    label.ready_us = label.free_us[device];
-    label.open_us = problem_.devices[device].launch_us;
-    label.busy_us += label.open_us;
+    label.ready_us = loads_only_ ? 0 : label.free_us[device];
+    Work(problem_.devices[device].launch_us, label);
     return true;
+  }
+
+  // Time of the open region: in a steady stream it only adds to the device's load.
+  void Work(double us, Label& label) const {
+    (loads_only_ ? label.free_us[label.open] : label.open_us) += us;
+    label.busy_us += us;
   }
 
   // Ends the open region: its results are there, outputs of the graph set out for the host.
   void Close(const Frontier& frontier, Label& label) const {
     if (label.open < 0) return;
     const double end_us = label.ready_us + label.open_us;
-    label.free_us[label.open] = end_us;
+    if (!loads_only_) label.free_us[label.open] = end_us;
     for (LiveTensor& tensor : label.live) {
       if (!tensor.in_open) continue;
       tensor.in_open = false;
@@ -294,9 +301,12 @@ class Programme {
   double Send(int tensor, int from, int to, double made_us, Label& label) const {
     const double us = problem_.links[from][to].TransferUs(problem_.tensors[tensor].bytes);
     double& free_us = label.free_us[ResourceOfLink(problem_, from, to)];
-    free_us = std::max(free_us, made_us) + us;
     label.busy_us += us;
-    return free_us;
+    if (loads_only_) {
+      free_us += us;
+      return 0;
+    }
+    return free_us = std::max(free_us, made_us) + us;
   }
 
   // Makes `tensor` an input of the open region.
@@ -366,12 +376,13 @@ class Programme {
 
   double Bound(const Frontier& frontier, const Label& label) const {
     double end_us = label.ready_us + label.open_us;
-    double sum_us = label.open >= 0 ? end_us : 0;
+    double sum_us = label.open >= 0 && !loads_only_ ? end_us : 0;
     for (int resource = 0; resource < static_cast<int>(label.free_us.size()); ++resource) {
       end_us = std::max(end_us, label.free_us[resource]);
-      if (resource < devices_ && resource != label.open) sum_us += label.free_us[resource];
+      if (resource < devices_ && (loads_only_ || resource != label.open)) sum_us += label.free_us[resource];
     }
     end_us = std::max(end_us, (sum_us + frontier.least_left_us) / devices_);
+    if (loads_only_) return Score(problem_, end_us, label.busy_us + frontier.least_left_us);
     for (size_t index = 0; index < frontier.live.size(); ++index) end_us = std::max(end_us, ThroughUs(frontier, label, index));
     for (int output : label.outputs) {
       end_us = std::max(end_us, label.ready_us + label.open_us +
@@ -452,6 +463,7 @@ class Programme {
   const Adjacency& adjacency_;
   const Clusters& clusters_;
   const int devices_;
+  const bool loads_only_;
   const RemainingTime remaining_;
   const std::vector<std::vector<int>> reads_;
   std::vector<std::vector<int>> makes_;

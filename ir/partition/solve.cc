@@ -20,7 +20,7 @@
 namespace heddle::ir::partition {
 namespace {
 
-constexpr size_t kFewColumns = 60;         // the integer programme alone is faster
+constexpr size_t kFewColumns = 60;         // nodes x devices, where all loads can be looked at
 constexpr size_t kProgrammeColumns = 600;  // nodes x devices of an integer programme that CBC ends in good time
 
 struct Answer {
@@ -120,6 +120,13 @@ class Solving {
         start = balanced->best;
         bound = balanced->lower_bound;
       }
+    }
+    if (columns <= kFewColumns) {
+      const Bounded loads = SolveBySchedules(problem_, adjacency_, clusters_, start, options_.time_limit_seconds / 2);
+      if (loads.infeasible) return NoPlan();
+      if (loads.best) start = loads.best;
+      bound = loads.lower_bound;
+      if (start && bound >= start->evaluation.cost * (1 - 1e-6)) return Answer{*start, bound, "schedule programme"};
     }
     const double left = options_.time_limit_seconds - std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     const bool proven = start && bound >= start->evaluation.cost * (1 - 1e-6);
