@@ -119,9 +119,9 @@ class Filler {
       other.delta_us = move.cost_us - node.costs_us[node.device] + move.transfer_delta_us + move.launch_delta_us;
     }
     node.alternatives.push_back(std::move(other));
-    const std::string text = move.flips_if.empty()
-                                 ? "no faster link to " + device + " and no shorter time there would be enough"
-                                 : move.flips_if;
+    std::string text = move.flips_if;
+    if (text.empty() && move.link_flip_sought) text = "no faster link to " + device + " and no shorter time there would be enough";
+    if (text.empty()) text = "no shorter time on " + device + " would be enough; what faster links would do was not found in the time allowed";
     Flip flip{device, text, std::nullopt, move.flip_cost_us};
     if (move.flip_bandwidth_bytes_per_us) flip.bandwidth_gb_s = *move.flip_bandwidth_bytes_per_us / 1000;
     node.flips_if.push_back(std::move(flip));

@@ -4,6 +4,7 @@
 #include "ir/partition/link_flips.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 
 namespace heddle::ir::partition {
@@ -12,27 +13,39 @@ namespace {
 constexpr double kLargestFactor = 65536;
 constexpr double kPrecision = 1e-6;
 constexpr double kMargin = 1e-4;
-// Solutions for all devices together: some seconds, since one takes a little more than a time proportional to the nodes.
+// Solutions for all devices together: some seconds for most graphs, since one takes a little more than a time proportional
+// to the nodes. Wide graphs take longer: then the time limit of the options ends the search.
 constexpr double kMostSolutions = 2000, kSolutionsTimesSquaredNodes = 1e6;
+
+using Clock = std::chrono::steady_clock;
 
 class Halving {
  public:
-  Halving(const Problem& problem, const SolveOptions& options, int device, int solutions, Result& result)
-      : problem_(problem), options_(options), device_(device), solutions_(solutions), result_(result) {
+  Halving(const Problem& problem, const SolveOptions& options, int device, int solutions, Clock::time_point end, Result& result)
+      : problem_(problem), options_(options), device_(device), solutions_(solutions), end_(end), result_(result) {
     options_.alternatives = false;
   }
 
   void Run() {
     const std::optional<Assignment> fastest = Solution(kLargestFactor);
     if (fastest) Between(1, result_.device_of, kLargestFactor, *fastest);
+    for (std::vector<Alternative>& moves : result_.alternatives) {
+      for (Alternative& move : moves) {
+        if (move.device == device_) move.link_flip_sought = complete_ || move.flip_link_factor;
+      }
+    }
   }
 
  private:
   std::optional<Assignment> Solution(double factor) {
-    if (--solutions_ < 0) return std::nullopt;
-    const absl::StatusOr<Result> result = Solve(WithFasterLinks(problem_, device_, factor), options_);
-    if (!result.ok() || result->gap_percent > 0) return std::nullopt;
-    return result->device_of;
+    const double left = std::chrono::duration<double>(end_ - Clock::now()).count();
+    if (--solutions_ >= 0 && left > 0) {
+      options_.time_limit_seconds = left;
+      const absl::StatusOr<Result> result = Solve(WithFasterLinks(problem_, device_, factor), options_);
+      if (result.ok() && result->gap_percent == 0) return result->device_of;
+    }
+    complete_ = false;
+    return std::nullopt;
   }
 
   Alternative* Open(size_t node) {
@@ -90,6 +103,8 @@ class Halving {
   SolveOptions options_;
   const int device_;
   int solutions_;  // that may still be computed
+  const Clock::time_point end_;
+  bool complete_ = true;
   Result& result_;
 };
 
@@ -111,8 +126,11 @@ void FindLinkFlips(const Problem& problem, const SolveOptions& options, Result& 
   if (devices < 2 || !by_time || result.gap_percent > 0) return;
   const auto nodes = static_cast<double>(problem.nodes.size());
   const double solutions = std::min(kMostSolutions, kSolutionsTimesSquaredNodes / (nodes * nodes)) / devices;
+  const Clock::time_point begin = Clock::now();
   for (int device = 0; device < devices; ++device) {
-    Halving(problem, options, device, static_cast<int>(solutions), result).Run();
+    const std::chrono::duration<double> share(options.time_limit_seconds * (device + 1) / devices);
+    const Clock::time_point end = begin + std::chrono::duration_cast<Clock::duration>(share);
+    Halving(problem, options, device, static_cast<int>(solutions), end, result).Run();
   }
 }
 

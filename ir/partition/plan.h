@@ -63,6 +63,7 @@ struct Alternative {
   // How many times as fast all links of `device` must be for the best plan to have the node there: above it does, just
   // below it does not. Found by solving again, so that groups of nodes that move together are seen.
   std::optional<double> flip_link_factor;
+  bool link_flip_sought = false;  // false where solving again took too long to know whether there is such a factor
   std::optional<double> flip_bandwidth_bytes_per_us;  // the same as the bandwidth of the slowest of these links
   // The node's cost on `device` below which the move pays on its own, the other nodes staying where they are.
   std::optional<double> flip_cost_us;

@@ -21,7 +21,7 @@ namespace {
 void ExpectOptimal(const Problem& problem, Solver solver, unsigned seed) {
   SCOPED_TRACE("seed " + std::to_string(seed));
   const std::optional<BruteForceOptimum> best = BruteForce(problem);
-  const absl::StatusOr<Result> result = Solve(problem, {.solver = solver});
+  const absl::StatusOr<Result> result = Solve(problem, {.solver = solver, .alternatives = false});
   if (!best) {
     ASSERT_FALSE(result.ok()) << "cost " << result->cost;
     EXPECT_EQ(ErrorCode(result.status()), "E-PARTITION-004");
