@@ -133,10 +133,14 @@ absl::StatusOr<AcceleratorParams> ParamsFromJson(const nlohmann::json& json) {
       params.*row->flag = value.get<bool>();
     } else {
       if (!value.is_number_integer()) return wrong(fmt::format("accelerator parameter {} is not an integer", key));
-      const int64_t number = value.get<int64_t>();
-      params.*row->number = static_cast<int>(std::clamp<int64_t>(number, -1, int64_t{1} << 30));
+      constexpr int64_t kMost = int64_t{1} << 30;
+      const bool huge = value.is_number_unsigned() && value.get<uint64_t>() > uint64_t{kMost};
+      params.*row->number = static_cast<int>(huge ? kMost : std::clamp<int64_t>(value.get<int64_t>(), -1, kMost));
     }
   }
+  for (const TableRow& row : Table()) HEDDLE_RETURN_IF_ERROR(CheckRange(row, ValueOf(params, row)));
+  params.requantise_lanes = std::min(params.requantise_lanes, params.output_lanes);
+  params.soft_multipliers = std::min(params.soft_multipliers, params.paired_multipliers());
   HEDDLE_RETURN_IF_ERROR(CheckParams(params));
   return params;
 }

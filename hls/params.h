@@ -106,6 +106,7 @@ int ParamValue(const AcceleratorParams& params, const std::string& name);
 absl::Status CheckParams(const AcceleratorParams& params);
 
 // JSON object with the members' names. Absent keys keep their default; an unknown key or a wrong type is E-ACCEL-003.
+// requantise_lanes and soft_multipliers are cut to what the lanes leave room for, so that R and C can be changed alone.
 // The result has passed CheckParams.
 absl::StatusOr<AcceleratorParams> ParamsFromJson(const nlohmann::json& json);
 nlohmann::json ParamsToJson(const AcceleratorParams& params);

@@ -33,6 +33,15 @@ TEST(ParamsTest, RefusesWhatIsOutOfRange) {
   EXPECT_EQ(ir::ErrorCode(ParamsFromJson(nlohmann::json{{"output_lanes", "x"}}).status()), "E-ACCEL-003");
 }
 
+TEST(ParamsTest, LanesOfAFileCanBeLoweredAlone) {
+  const auto params = ParamsFromJson({{"contraction_lanes", 4}, {"output_lanes", 4}, {"requantise_lanes", 16}, {"soft_multipliers", 64}});
+  ASSERT_TRUE(params.ok()) << params.status();
+  EXPECT_EQ(params->requantise_lanes, 4);
+  EXPECT_LE(params->soft_multipliers, params->paired_multipliers());
+  EXPECT_EQ(ir::ErrorCode(ParamsFromJson(nlohmann::json{{"requantise_lanes", 128}}).status()), "E-ACCEL-001");
+  EXPECT_EQ(ir::ErrorCode(ParamsFromJson(nlohmann::json{{"requantise_lanes", uint64_t{1} << 63}}).status()), "E-ACCEL-001");
+}
+
 TEST(ParamsTest, FourBankWordsHoldAnyUnalignedRead) {
   for (int rows = 4; rows <= 64; rows += 4) {
     for (int columns = 4; columns <= 64; columns *= 2) {

@@ -1,6 +1,6 @@
 // Between a factor at which a node is elsewhere and one at which it has come, halving (of the logarithm) finds a factor
-// just below which it is elsewhere and above which it is there. All nodes share the solutions; the lower half goes first,
-// so that the first threshold of each node is found.
+// just below which it is elsewhere and above which it is there. All nodes share the solutions; the lower half goes
+// first, so that the first threshold of each node is found.
 #include "ir/partition/link_flips.h"
 
 #include <algorithm>
@@ -13,15 +13,16 @@ namespace {
 constexpr double kLargestFactor = 65536;
 constexpr double kPrecision = 1e-6;
 constexpr double kMargin = 1e-4;
-// Solutions for all devices together: some seconds for most graphs, since one takes a little more than a time proportional
-// to the nodes. Wide graphs take longer: then the time limit of the options ends the search.
+// Solutions for all devices together: some seconds for most graphs, since one takes a little more than a time
+// proportional to the nodes. Wide graphs take longer: then the time limit of the options ends the search.
 constexpr double kMostSolutions = 2000, kSolutionsTimesSquaredNodes = 1e6;
 
 using Clock = std::chrono::steady_clock;
 
 class Halving {
  public:
-  Halving(const Problem& problem, const SolveOptions& options, int device, int solutions, Clock::time_point end, Result& result)
+  Halving(const Problem& problem, const SolveOptions& options, int device, int solutions, Clock::time_point end,
+          Result& result)
       : problem_(problem), options_(options), device_(device), solutions_(solutions), end_(end), result_(result) {
     options_.alternatives = false;
   }

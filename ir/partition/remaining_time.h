@@ -13,6 +13,14 @@ struct RemainingTime {
   // of whose nodes runs where the path is shortest, transfers and launches of the path included; infinite where refused.
   std::vector<std::vector<double>> tail_us;
   std::vector<double> least_us;  // [node]: its cost on its cheapest device
+  // Prices of the devices' time, summing to 1: whatever the plan, the busiest device has at least the priced sum of what
+  // each has to do, and a node adds at least its least priced cost to that. Prices of several kinds, each good for another
+  // part of the nodes: all alike, and the best for all nodes and for the last quarters of them.
+  struct Prices {
+    std::vector<double> of_device;
+    std::vector<double> least_us;  // [node]: least priced cost
+  };
+  std::vector<Prices> prices;
 };
 RemainingTime BoundRemainingTime(const Problem& problem, const Adjacency& adjacency, const Clusters& clusters);
 

@@ -2,7 +2,7 @@
 // join it), when each device and link is free, where each tensor that is still to be read has been made and when it is
 // there. It grows by one node, which joins the open region or opens another. Of two labels with the same nodes, places
 // and open region, one that is nowhere later, nowhere fuller and not busier makes the other superfluous. A label goes
-// too where its bound (BoundRemainingTime, and the work left shared evenly) does not beat the best plan known.
+// too where its bound (BoundRemainingTime) does not beat the best plan known.
 //
 // Throughput is the same with loads instead of times: nothing waits, and what is free "at" is how much it has to do.
 //
@@ -16,6 +16,7 @@
 #include <algorithm>
 #include <chrono>
 #include <limits>
+#include <numeric>
 #include <string>
 #include <utility>
 
@@ -27,6 +28,7 @@ namespace heddle::ir::partition {
 namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
+constexpr double kRounding = 1e-9;  // relative: sums of priced costs may be off by so much
 constexpr size_t kFirstWidth = 200, kLargestWidth = 400'000;
 constexpr size_t kGrowth = 10;
 
@@ -45,6 +47,7 @@ struct Frontier {
   std::vector<int> live;           // tensors made (or graph inputs) with readers not done, ascending
   std::vector<int> open_clusters;  // with nodes done and not done
   double least_left_us = 0;        // least cost of the nodes not done
+  std::vector<double> priced_left_us;  // by prices: least priced cost of the nodes not done
 };
 
 struct LiveTensor {
@@ -170,6 +173,9 @@ class Programme {
       frontier.waiting_for.push_back(static_cast<int>(adjacency_.predecessors[node].size()));
       frontier.least_left_us += remaining_.least_us[node];
     }
+    for (const RemainingTime::Prices& prices : remaining_.prices) {
+      frontier.priced_left_us.push_back(std::accumulate(prices.least_us.begin(), prices.least_us.end(), 0.0));
+    }
     Derive(frontier);
     Label label;
     label.free_us.assign(ResourceCount(problem_), 0);
@@ -215,6 +221,8 @@ class Programme {
     frontier.waiting_for = from.waiting_for;
     for (int successor : adjacency_.successors[node]) --frontier.waiting_for[successor];
     frontier.least_left_us = from.least_left_us - remaining_.least_us[node];
+    frontier.priced_left_us = from.priced_left_us;
+    for (size_t i = 0; i < remaining_.prices.size(); ++i) frontier.priced_left_us[i] -= remaining_.prices[i].least_us[node];
     Derive(frontier);
     next.frontiers.push_back(std::move(frontier));
     return static_cast<int>(next.frontiers.size()) - 1;
@@ -374,14 +382,21 @@ class Programme {
     return std::min(std::max(there_us, label.ready_us) + label.open_us, std::max(there_us, open_end_us) + launch_us);
   }
 
+  // The work left, spread over the devices as well as fractions could be.
+  double PricedEndUs(const Frontier& frontier, const Label& label, size_t index) const {
+    const std::vector<double>& prices = remaining_.prices[index].of_device;
+    double sum_us = frontier.priced_left_us[index];
+    for (int device = 0; device < devices_; ++device) {
+      const bool open = !loads_only_ && device == label.open;
+      sum_us += prices[device] * (open ? label.ready_us + label.open_us : label.free_us[device]);
+    }
+    return sum_us * (1 - kRounding);
+  }
+
   double Bound(const Frontier& frontier, const Label& label) const {
     double end_us = label.ready_us + label.open_us;
-    double sum_us = label.open >= 0 && !loads_only_ ? end_us : 0;
-    for (int resource = 0; resource < static_cast<int>(label.free_us.size()); ++resource) {
-      end_us = std::max(end_us, label.free_us[resource]);
-      if (resource < devices_ && (loads_only_ || resource != label.open)) sum_us += label.free_us[resource];
-    }
-    end_us = std::max(end_us, (sum_us + frontier.least_left_us) / devices_);
+    for (double free_us : label.free_us) end_us = std::max(end_us, free_us);
+    for (size_t i = 0; i < remaining_.prices.size(); ++i) end_us = std::max(end_us, PricedEndUs(frontier, label, i));
     if (loads_only_) return Score(problem_, end_us, label.busy_us + frontier.least_left_us);
     for (size_t index = 0; index < frontier.live.size(); ++index) end_us = std::max(end_us, ThroughUs(frontier, label, index));
     for (int output : label.outputs) {
