@@ -16,6 +16,7 @@
 #include "driver/execute.h"
 #include "driver/fill_report.h"
 #include "driver/inputs.h"
+#include "driver/refine_costs.h"
 #include "driver/reproducible.h"
 #include "driver/run_directory.h"
 #include "driver/verify.h"
@@ -32,6 +33,7 @@ namespace heddle::driver {
 namespace {
 
 constexpr int kRunSteps = 7, kCompileSteps = 5;
+constexpr int kMostCompilations = 4;  // of a plan, each with the costs that the one before taught
 constexpr double kSynthesisTimeoutS = 7200;
 
 std::string ReadFile(const std::string& path) {
@@ -119,6 +121,11 @@ class ModelRun {
   absl::Status Partition() {
     talk_.Step("partition for " + target_.name);
     HEDDLE_ASSIGN_OR_RETURN(model_, BuildPartitionModel(graph_, devices_, target_, options_.objective, Progress()));
+    HEDDLE_RETURN_IF_ERROR(SolvePartition());
+    return WritePhase("03-partition", graph_);
+  }
+
+  absl::Status SolvePartition() {
     ir::partition::SolveOptions solve;
     solve.time_limit_seconds = options_.time_limit_s;
     HEDDLE_ASSIGN_OR_RETURN(result_, ir::partition::Solve(model_.problem, solve));
@@ -126,13 +133,38 @@ class ModelRun {
     plan_ = RegionsOf(model_, result_);
     talk_.Detail(fmt::format("{} regions, {} {:.1f} {}, gap {:.2f} %, {} in {:.2f} s", plan_.size(), options_.objective, result_.cost,
                              ir::partition::UnitOf(model_.problem.objective), result_.gap_percent, result_.solver, result_.solve_seconds));
-    return WritePhase("03-partition", graph_);
+    return absl::OkStatus();
   }
 
+  // Compiled regions are known better than their nodes were: the partition is solved again with what they say, and where
+  // that gives other regions, those are compiled.
   absl::Status Compile() {
     talk_.Step(fmt::format("compile {} regions", plan_.size()));
-    HEDDLE_ASSIGN_OR_RETURN(regions_, CompilePlan(graph_, plan_, devices_, directory_->path(), Progress()));
+    for (int round = 1;; ++round) {
+      HEDDLE_ASSIGN_OR_RETURN(regions_, CompilePlan(graph_, plan_, devices_, directory_->path(), Progress()));
+      if (round == kMostCompilations || !RefineCosts(regions_, graph_, model_)) return absl::OkStatus();
+      const std::vector<PlannedRegion> compiled = plan_;
+      HEDDLE_RETURN_IF_ERROR(SolvePartition());
+      if (SameRegions(compiled, plan_)) break;
+      talk_.Progress("other regions are better at the compiled ones' costs");
+      RemoveRegions();
+    }
+    for (size_t i = 0; i < plan_.size(); ++i) regions_[i].planned = plan_[i];
     return absl::OkStatus();
+  }
+
+  static bool SameRegions(const std::vector<PlannedRegion>& a, const std::vector<PlannedRegion>& b) {
+    return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                      [](const PlannedRegion& x, const PlannedRegion& y) { return x.device == y.device && x.nodes == y.nodes; });
+  }
+
+  // What CompilePlan has written.
+  void RemoveRegions() {
+    for (const CompiledPlanRegion& region : regions_) {
+      const auto& device = devices_[static_cast<size_t>(region.planned.device)];
+      std::error_code ignored;
+      std::filesystem::remove_all(directory_->path() / device->kind() / region.name, ignored);
+    }
   }
 
   absl::Status Run() {

@@ -66,6 +66,9 @@ class CompiledRegion {
   virtual ~CompiledRegion() = default;
   // `inputs`: one per input of the region's graph, in order. Errors are coded.
   virtual absl::StatusOr<RunResult> Run(const std::vector<Tensor>& inputs) = 0;
+  // What Run is predicted to take, launch excluded: each node's part by name. Empty where the compiled code is not known
+  // better than EstimateCost knows its nodes one by one.
+  virtual std::map<std::string, double> PredictedUs() const { return {}; }
 };
 
 struct CompileRequest {

@@ -246,6 +246,20 @@ absl::StatusOr<ir::RunResult> AcceleratorRegion::Run(const std::vector<ir::Tenso
   return result;
 }
 
+std::map<std::string, double> AcceleratorRegion::PredictedUs() const {
+  std::map<std::string, double> cycles;
+  double of_nodes = 0;
+  for (const hls::ProgramLayer& layer : program_.layers) {
+    if (layer.nodes.empty()) continue;  // copies: spread over all
+    cycles[layer.nodes.back()] += static_cast<double>(layer.cycles_estimated);
+    of_nodes += static_cast<double>(layer.cycles_estimated);
+  }
+  if (of_nodes == 0) return {};
+  const double us_per_cycle = static_cast<double>(program_.cycles_estimated) / of_nodes / program_.params.clock_mhz;
+  for (auto& [node, value] : cycles) value *= us_per_cycle;
+  return cycles;
+}
+
 ir::Support AcceleratorDevice::Supports(const ir::Graph& graph, const ir::Node& node) const {
   return hls::SupportsNode(graph, node, params_);
 }

@@ -48,6 +48,8 @@ class AcceleratorRegion : public ir::CompiledRegion {
   AcceleratorRegion(AcceleratorDevice& device, std::shared_ptr<const ir::Graph> graph, hls::CompiledProgram program,
                     std::string name, std::filesystem::path directory);
   absl::StatusOr<ir::RunResult> Run(const std::vector<ir::Tensor>& inputs) override;
+  // The fast model's cycles of the compiled program, by the layer's last node.
+  std::map<std::string, double> PredictedUs() const override;
   // Many inferences in one simulation, on-chip memories kept between them. One result each.
   absl::StatusOr<std::vector<ir::RunResult>> RunBatch(const std::vector<std::vector<ir::Tensor>>& inputs);
   // The same program on the functional model: outputs without time.
