@@ -1,7 +1,12 @@
 // The bundled network on a target with three devices, for each objective: proven plans, no objective beats another at its own
-// figure, and a faster link past a flip's threshold moves the node while one just below does not.
+// figure, and a faster link past a flip's threshold moves the node while one just below does not. With any lanes, a plan takes as
+// long as was predicted.
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
 
 #include "driver/compile.h"
 #include "driver/devices.h"
@@ -48,6 +53,41 @@ TEST(Objectives, EachIsProvenAndBestAtItsOwnFigure) {
     EXPECT_GE(e.period_us, throughput.result.cost * (1 - 1e-6));
     EXPECT_GE(e.energy_uj, energy.result.cost);
     EXPECT_LE(e.latency_us, e.BusyUs() * (1 + 1e-12));
+  }
+}
+
+// The target with other lanes, its CPU and GPU modelled: every time but the accelerator's is then the plan's own.
+std::string TargetWithLanes(const std::string& preset, int rows, int columns) {
+  nlohmann::json json = LoadTarget(preset)->json;
+  for (nlohmann::json& device : json["devices"]) {
+    if (device["kind"] != "accelerator") continue;
+    device["parameters"]["contraction_lanes"] = rows;
+    device["parameters"]["output_lanes"] = columns;
+  }
+  const std::string path = fmt::format("{}/{}_{}x{}.json", testing::TempDir(), preset, rows, columns);
+  std::ofstream(path) << json;
+  return path;
+}
+
+TEST(Predictions, AreThoseOfTheCompiledRegions) {
+  for (const char* preset : {"zynq7020", "edge-soc"}) {
+    for (const auto& [rows, columns] : {std::pair{8, 8}, {24, 16}, {16, 32}, {4, 4}}) {
+      SCOPED_TRACE(fmt::format("{} {}x{}", preset, rows, columns));
+      RunOptions options;
+      options.model = kModel;
+      options.target = TargetWithLanes(preset, rows, columns);
+      options.simulator = "fast";  // cycles are the RTL's (accelerator_models_test)
+      options.verify = VerifyMode::kPlan;
+      options.out = fmt::format("{}/{}_{}x{}", testing::TempDir(), preset, rows, columns);
+      report::Report report;
+      const absl::Status status = RunModel(options, report);
+      ASSERT_TRUE(status.ok()) << status.message();
+      EXPECT_EQ(report.partition.gap_percent, 0);
+      // A region on the accelerator says what its compiled program takes, the plan what the partitioner counted with.
+      double compiled_us = 0;
+      for (const report::Region& region : report.partition.regions) compiled_us += region.predicted_us.value;
+      EXPECT_NEAR(report.partition.node_us + report.partition.launch_us, compiled_us, 1e-6 * compiled_us);
+    }
   }
 }
 
